@@ -1,0 +1,1 @@
+"""Tests by promise: each folder mirrors one of src/shiftbook."""

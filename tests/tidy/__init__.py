@@ -1,0 +1,1 @@
+"""The rules that `tests/test_tidy.py` holds the house to."""

@@ -1,0 +1,97 @@
+"""Run requests through a vendor's prompt cache and say how many tokens it would have served.
+
+`serve` is one step: a rule, a cache and a request give the count and the next cache. `serve_all` and `share`
+drive a whole sequence. A cache is a value; nothing is changed in place, no clock is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from shiftbook.economics.cache_request import CacheCount, CacheRequest, Ttl
+from shiftbook.economics.cache_rules import (
+    BreakpointRule,
+    CacheRule,
+    Kept,
+    KeptPrefixes,
+    MarkerRule,
+    PrefixRule,
+)
+from shiftbook.errors import BadInput
+
+_SECONDS: Mapping[Ttl, float] = {"5m": 300.0, "1h": 3600.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """The prefixes that a vendor keeps, as a value. Start with an empty one."""
+
+    kept: Mapping[bytes, Kept] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheShare:
+    """What a sequence of requests was served, pooled over tokens (not averaged over requests)."""
+
+    requests: int
+    count: CacheCount
+
+    @property
+    def share(self) -> float | None:
+        """Tokens read from the cache over all prompt tokens; None when there were no tokens."""
+        return self.count.read / self.count.prompt if self.count.prompt else None
+
+
+def serve(rule: CacheRule, cache: Cache, request: CacheRequest) -> tuple[CacheCount, Cache]:
+    """Serve one request: where its tokens came from, and the cache after it. Dead prefixes are dropped."""
+    kept: KeptPrefixes = {digest: entry for digest, entry in cache.kept.items() if request.at < entry.until}
+    count = rule.step(kept, request)
+    return count, Cache(kept)
+
+
+def serve_all(rule: CacheRule, requests: Iterable[CacheRequest]) -> tuple[CacheCount, ...]:
+    """Serve requests in order from an empty cache; refuses a request that is earlier than the one before."""
+    kept: KeptPrefixes = {}
+    counts: list[CacheCount] = []
+    before = -inf
+    for request in requests:
+        if request.at < before:
+            raise BadInput(
+                f"Request {len(counts) + 1} is {before - request.at:g} s earlier than the one before it; "
+                "order the requests by the time they were sent."
+            )
+        before = request.at
+        counts.append(rule.step(kept, request))
+    return tuple(counts)
+
+
+def share(requests: Iterable[CacheRequest], rule: CacheRule, ttl: Ttl | None) -> CacheShare:
+    """The share of prompt tokens that `rule` serves from its cache, every life being `ttl`.
+
+    `ttl` None leaves the clock out: what was kept stays kept, and requests may come in any order of time.
+    Otherwise all markers and all lives are set to it, whatever the rule's own are.
+    """
+    lived = with_ttl(rule, ttl)
+    counts = serve_all(lived, (_marked(request, ttl) for request in requests))
+    total = CacheCount()
+    for count in counts:
+        total += count
+    return CacheShare(len(counts), total)
+
+
+def with_ttl(rule: CacheRule, ttl: Ttl | None) -> CacheRule:
+    """The same rule with every life set to `ttl`, endless for None."""
+    life = inf if ttl is None else _SECONDS[ttl]
+    match rule:
+        case MarkerRule():
+            return replace(rule, life_5m=life, life_1h=life)
+        case BreakpointRule() | PrefixRule():
+            return replace(rule, life=life)
+
+
+def _marked(request: CacheRequest, ttl: Ttl | None) -> CacheRequest:
+    if ttl is None:
+        return replace(request, at=0.0)
+    return replace(request, markers=tuple(replace(marker, ttl=ttl) for marker in request.markers))

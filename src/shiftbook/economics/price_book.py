@@ -1,0 +1,72 @@
+"""Look a model's prices up in the `genai-prices` package and turn them into a price list of ours.
+
+The package ships its table with itself; nothing is fetched. Its release is the date of the table, so the
+version stands in each list's source. A model that it does not know, or prices by something other than text
+tokens, has no list: None, and what was spent stays unknown.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from shiftbook.economics.cost import PriceList, Rate
+from shiftbook.errors import BadInput
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from genai_prices.types import TieredPrices
+
+
+def price_list(model: str, at: datetime, *, vendor: str | None = None) -> PriceList | None:
+    """The prices that held for `model` at `at` (with a time zone), or None when they are not known.
+
+    `vendor` is the provider's id in genai-prices ("anthropic", "openai", "google", "aws" ...); without it
+    the model's own maker is taken. Prices by date, by hour and by prompt length are honoured; batch and
+    priority tariffs, regional surcharges and fees of server-side tools are not in it.
+    """
+    if at.tzinfo is None:
+        raise BadInput("Prices are asked for at a moment without a time zone; give one, such as UTC.")
+    from genai_prices import __version__
+    from genai_prices.data_snapshot import get_snapshot
+
+    snapshot = get_snapshot()
+    found = None
+    for maker, name in _readings(model, vendor):
+        try:
+            _, found = snapshot.find_provider_model(name, None, maker, None)
+            break
+        except LookupError:
+            continue
+    if found is None or not found.prices:
+        return None
+    prices = found.get_prices(at)
+    if prices.input_mtok is None or prices.output_mtok is None or prices.requests_kcount is not None:
+        return None
+    updated = f", updated {snapshot.timestamp:%Y-%m-%d}" if snapshot.from_auto_update else ""
+    write_5m = prices.cache_write_mtok if prices.cache_write_5m_mtok is None else prices.cache_write_5m_mtok
+    return PriceList(
+        model=found.id,
+        source=f"genai-prices {__version__}{updated}",
+        at=at,
+        uncached=_rate(prices.input_mtok),
+        output=_rate(prices.output_mtok),
+        cache_read=None if prices.cache_read_mtok is None else _rate(prices.cache_read_mtok),
+        cache_write_5m=None if write_5m is None else _rate(write_5m),
+        cache_write_1h=None if prices.cache_write_1h_mtok is None else _rate(prices.cache_write_1h_mtok),
+    )
+
+
+def _readings(model: str, vendor: str | None) -> list[tuple[str | None, str]]:
+    """The id as it stands, then `vendor/model` taken apart, as gateways write it."""
+    head, slash, tail = model.partition("/")
+    return [(vendor, model), (vendor or head, tail)] if slash and head and tail else [(vendor, model)]
+
+
+def _rate(price: Decimal | TieredPrices) -> Rate:
+    from genai_prices.types import TieredPrices
+
+    if isinstance(price, TieredPrices):
+        return Rate(price.base, tuple((tier.start, tier.price) for tier in price.tiers))
+    return Rate(price)

@@ -1,0 +1,262 @@
+"""Where a run stands: what is open, what is owed, what was used. The one projection that `step` decides on.
+
+Everything in it follows from the entries; it can be dropped and folded again, and folding in pieces gives
+the same value as folding at once. A call is open from the reply that asked for it until its one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from shiftbook.entries import (
+    ActionFinished,
+    ActionStarted,
+    AgentDeclared,
+    Entry,
+    EpochOpened,
+    LimitReached,
+    ModelAnswered,
+    ModelAsked,
+    ModelFailed,
+    ModelInterrupted,
+    PersonSaid,
+    RuleSet,
+    RunEnded,
+    RunOpened,
+    RunRested,
+    State,
+    What,
+)
+from shiftbook.messages import Call, Json, Usage
+
+VIEW_VERSION = 1
+"""Raised when the fold changes its meaning: snapshots of other versions are ignored."""
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """A call without its answer yet. `attempt` is 0 until it was started; `epoch` is the starter's lease."""
+
+    call: str
+    tool: str
+    arguments: Mapping[str, Json] | None
+    contract: str
+    withheld: bool = False
+    """Text of the reply was redacted before it was written, so the arguments may not be what was meant."""
+    attempt: int = 0
+    key: str = ""
+    epoch: int = 0
+    started_ms: int = 0
+
+
+@dataclass(slots=True)
+class OpenAsk:
+    """A model request without its reply yet; `failures` are the attempts so far."""
+
+    turn: int
+    failures: int = 0
+    retry_at_ms: int | None = None
+    gave_up: bool = False
+    tried: int = 0
+    """Failures since the run was last taken up: what the retry limit counts."""
+
+
+@dataclass(slots=True)
+class RunView:
+    """A run's standing after the entry at `position`."""
+
+    run: str = ""
+    position: int = 0
+    at_ms: int = 0
+    opened_ms: int = 0
+    agent: str = ""
+    declaration: str = ""
+    model: str = ""
+    policy: str = ""
+    cap: int = 0
+    contracts: Mapping[str, str] = field(default_factory=dict)
+    state: State = "running"
+    why: str = ""
+    ended: bool = False
+    turn: int = 0
+    prompt_epoch: int = 0
+    ask: OpenAsk | None = None
+    calls: dict[str, OpenCall] = field(default_factory=dict)
+    owed: bool = False
+    """Something was said that the model has not answered yet."""
+    interruptions: int = 0
+    """Replies cut off one after another, without a whole one between."""
+    answers: int = 0
+    started: int = 0
+    finished: int = 0
+    cut_off: int = 0
+    """Attempts whose outcome nobody recorded: they were repeated, reconciled or told as unknown."""
+    repeated: int = 0
+    """Starts of a call that was finished already. Always 0, or the journal is at fault."""
+    used: Usage = Usage()
+
+
+def fold(view: RunView, entry: Entry) -> None:
+    """Take one entry into the view."""
+    view.position = entry.position
+    view.at_ms = entry.at_ms
+    _FOLDS.get(type(entry.what), _wakes)(view, entry, entry.what)
+
+
+def fold_all(entries: Iterable[Entry], view: RunView | None = None) -> RunView:
+    """The view after all these entries."""
+    view = view or RunView()
+    for entry in entries:
+        fold(view, entry)
+    return view
+
+
+def action_key(run: str, call: str) -> str:
+    """The idempotency key of a call: made from run and call, never from arguments."""
+    return f"{run}-{call}"
+
+
+def add_usage(one: Usage, other: Usage) -> Usage:
+    """The sum, where what was not reported on both sides stays "not reported"."""
+
+    def both(a: int | None, b: int | None) -> int | None:
+        return None if a is None and b is None else (a or 0) + (b or 0)
+
+    return Usage(*(both(getattr(one, item.name), getattr(other, item.name)) for item in fields(Usage)))
+
+
+def _wakes(view: RunView, entry: Entry, what: Any) -> None:
+    """Any ordinary entry after a rest means that the run was taken up again."""
+    if not view.ended:
+        view.state, view.why = "running", ""
+
+
+def _opened(view: RunView, entry: Entry, what: RunOpened) -> None:
+    view.run, view.agent, view.opened_ms = what.run, what.agent, entry.at_ms
+
+
+def _declared(view: RunView, entry: Entry, what: AgentDeclared) -> None:
+    _wakes(view, entry, what)
+    view.agent, view.declaration = what.agent, what.declaration
+    view.model, view.policy = what.model, what.policy
+    view.cap, view.contracts = what.cap, what.contracts
+
+
+def _said(view: RunView, entry: Entry, what: PersonSaid | RuleSet) -> None:
+    _wakes(view, entry, what)
+    view.owed = True
+
+
+def _epoch(view: RunView, entry: Entry, what: EpochOpened) -> None:
+    _wakes(view, entry, what)
+    view.prompt_epoch = what.epoch
+
+
+def _asked(view: RunView, entry: Entry, what: ModelAsked) -> None:
+    _wakes(view, entry, what)
+    view.turn, view.ask, view.owed = what.turn, OpenAsk(what.turn), False
+
+
+def _failed(view: RunView, entry: Entry, what: ModelFailed) -> None:
+    _wakes(view, entry, what)
+    ask = view.ask
+    if ask is None or ask.turn != what.turn:
+        return
+    ask.failures = max(ask.failures + 1, what.attempt)
+    ask.tried += 1
+    ask.retry_at_ms = what.retry_at_ms
+    ask.gave_up = what.retry_at_ms is None
+
+
+def _answered(view: RunView, entry: Entry, what: ModelAnswered) -> None:
+    _wakes(view, entry, what)
+    view.ask, view.interruptions = None, 0
+    view.answers += 1
+    view.used = add_usage(view.used, what.usage)
+    view.calls = {
+        part.id: OpenCall(
+            part.id,
+            part.tool,
+            part.arguments,
+            view.contracts.get(part.tool, ""),
+            withheld=bool(entry.redacted) and "[redacted: " in f"{part.arguments}{part.raw}",
+        )
+        for part in what.parts
+        if isinstance(part, Call)
+    }
+    view.owed = bool(view.calls) or what.stop == "pause"
+
+
+def _interrupted(view: RunView, entry: Entry, what: ModelInterrupted) -> None:
+    _wakes(view, entry, what)
+    view.ask, view.owed = None, True
+    view.interruptions += 1
+
+
+def _started(view: RunView, entry: Entry, what: ActionStarted) -> None:
+    _wakes(view, entry, what)
+    view.started += 1
+    call = view.calls.get(what.call)
+    if call is None:
+        view.repeated += 1
+        return
+    if call.attempt:
+        view.cut_off += 1
+    call.attempt, call.key = what.attempt, what.key
+    call.epoch, call.started_ms = entry.epoch, entry.at_ms
+
+
+def _finished(view: RunView, entry: Entry, what: ActionFinished) -> None:
+    _wakes(view, entry, what)
+    call = view.calls.pop(what.call, None)
+    view.finished += 1
+    if call is not None and call.attempt and (what.outcome == "unknown" or what.reconciled):
+        view.cut_off += 1
+
+
+def _limited(view: RunView, entry: Entry, what: LimitReached) -> None:
+    _wakes(view, entry, what)
+
+
+def _rested(view: RunView, entry: Entry, what: RunRested) -> None:
+    view.state, view.why = what.state, what.why
+    if view.ask is not None:
+        view.ask.tried, view.ask.gave_up, view.ask.retry_at_ms = 0, False, None
+
+
+def _ended(view: RunView, entry: Entry, what: RunEnded) -> None:
+    view.state, view.why, view.ended = what.state, what.why, True
+
+
+_FOLDS: Mapping[type[What], Any] = {
+    RunOpened: _opened,
+    AgentDeclared: _declared,
+    PersonSaid: _said,
+    RuleSet: _said,
+    EpochOpened: _epoch,
+    ModelAsked: _asked,
+    ModelFailed: _failed,
+    ModelAnswered: _answered,
+    ModelInterrupted: _interrupted,
+    ActionStarted: _started,
+    ActionFinished: _finished,
+    LimitReached: _limited,
+    RunRested: _rested,
+    RunEnded: _ended,
+}
+
+
+def view_to_plain(view: RunView) -> dict[str, Json]:
+    """The view as plain JSON, for a snapshot."""
+    return asdict(view)
+
+
+def view_from_plain(plain: Mapping[str, Json]) -> RunView:
+    """The reverse of `view_to_plain`."""
+    values = dict(plain)
+    values["ask"] = None if values["ask"] is None else OpenAsk(**values["ask"])
+    values["calls"] = {name: OpenCall(**call) for name, call in values["calls"].items()}
+    values["used"] = Usage(**values["used"])
+    return RunView(**values)

@@ -1,0 +1,1 @@
+"""Providers: whoever answers a model request, behind one promise."""

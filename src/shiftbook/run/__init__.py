@@ -1,0 +1,1 @@
+"""Running: decide what is next, do it, write it down."""

@@ -1,0 +1,113 @@
+"""What the holder of a run has before it: the book, the view, the prompt, the agent's tools.
+
+One desk a taking of the lease. It is plain state: `loop` asks `step` what is next and hands the desk to the
+function that does it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from shiftbook.clock import Clock
+from shiftbook.entries import MODEL_VISIBLE, Entry, What
+from shiftbook.messages import ReplyEvent, ToolSchema
+from shiftbook.policies.promise import Policy
+from shiftbook.projections.view import RunView, fold
+from shiftbook.prompt.epoch import EpochPrompt
+from shiftbook.prompt.measure import Gauge
+from shiftbook.run.agent import Agent, Declaration
+from shiftbook.run.book import Book
+from shiftbook.run.step import Situation, ToolFacts
+from shiftbook.tools.contract import Tool, contract_digest
+
+
+class Watcher(Protocol):
+    """Somebody who looks on. Exceptions of a watcher end the run like any other fault of the process."""
+
+    def entry(self, entry: Entry) -> None:
+        """An entry was committed."""
+        ...
+
+    def delta(self, turn: int, attempt: int, event: ReplyEvent) -> None:
+        """A piece of a reply came; what came under an older attempt at the turn is superseded."""
+        ...
+
+    def progress(self, call: str, message: str) -> None:
+        """A tool tells how far it is. Called on the loop's thread."""
+        ...
+
+
+class NoWatcher:
+    """Nobody looks on."""
+
+    def entry(self, entry: Entry) -> None: ...
+
+    def delta(self, turn: int, attempt: int, event: ReplyEvent) -> None: ...
+
+    def progress(self, call: str, message: str) -> None: ...
+
+
+@dataclass(slots=True)
+class Desk:
+    """The state of one shift. Only `loop` and the functions that it calls write to it."""
+
+    book: Book
+    view: RunView
+    prompt: EpochPrompt
+    agent: Agent
+    declaration: Declaration
+    policy: Policy
+    gauge: Gauge
+    watcher: Watcher
+    tools: Mapping[str, Tool]
+    facts: Mapping[str, ToolFacts]
+    schemas: tuple[ToolSchema, ...]
+    fresh: list[Entry] = field(default_factory=list)
+    """Model-visible entries that no prompt of this epoch holds yet."""
+    mail: bool = False
+    wish: Literal["go", "stop", "cancel"] = "go"
+    why: str = ""
+    in_flight: set[asyncio.Task[object]] = field(default_factory=set)
+    """Tasks that a wish may cut short: the model request, and the actions on "cancel"."""
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    """What `Context.cancelled` of every running action is."""
+
+    @property
+    def clock(self) -> Clock:
+        """The run's clock."""
+        return self.book.clock
+
+    def situation(self) -> Situation:
+        """What `step` needs to know beside the view."""
+        return Situation(
+            epoch=self.book.lease.epoch,
+            tools=self.facts,
+            mail=self.mail,
+            wish=self.wish,
+            why=self.why,
+            conversational=self.agent.conversational,
+        )
+
+    def note(
+        self, what: What, *, blobs: Mapping[str, bytes] | None = None, taken: str | None = None
+    ) -> Entry:
+        """Stage an entry and fold it: from here on it has happened, and the next commit writes it."""
+        entry = self.book.stage(what, blobs=blobs, taken=taken)
+        self.take(entry)
+        return entry
+
+    def take(self, entry: Entry) -> None:
+        """Fold an entry that is in the journal or staged for it."""
+        fold(self.view, entry)
+        if type(entry.what) in MODEL_VISIBLE:
+            self.fresh.append(entry)
+
+
+def facts_of(tools: Mapping[str, Tool]) -> Mapping[str, ToolFacts]:
+    """What `step` knows of each tool."""
+    return {name: ToolFacts(tool.repeat, contract_digest(tool)) for name, tool in tools.items()}
+

@@ -1,0 +1,69 @@
+"""Keeping a lease while a tool has the loop's thread, for hours if it must.
+
+The keeper is a thread of its own with a connection of its own: an author's tool that blocks the event loop
+does not cost the run its lease. It starts to work only after the first third of the lease, so that a short
+run never pays for it. When somebody else took the lease it sets `lost`, and the book refuses to commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable
+
+from shiftbook.errors import Fenced, ShiftbookError
+from shiftbook.journal.promises import Lease, Store
+
+log = logging.getLogger("shiftbook")
+
+RENEWALS_PER_LEASE = 3
+"""Renewals within one lease: two may fail before it runs out."""
+
+
+class LeaseKeeper:
+    """Renews one lease until it is told to end."""
+
+    def __init__(
+        self,
+        reopen: Callable[[], Awaitable[Store]],
+        lease: Lease,
+        lease_ms: int,
+        lost: threading.Event,
+    ) -> None:
+        self._reopen = reopen
+        self._lease = lease
+        self._lease_ms = lease_ms
+        self._lost = lost
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._work, name=f"lease-{lease.run}", daemon=True)
+
+    def start(self) -> None:
+        """Begin; the first renewal comes after a third of the lease."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Stop renewing and wait until the thread is done with the database."""
+        self._end.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        if self._end.wait(self._lease_ms / 1000 / RENEWALS_PER_LEASE):
+            return
+        asyncio.run(self._renew())
+
+    async def _renew(self) -> None:
+        store = await self._reopen()
+        try:
+            while True:
+                try:
+                    self._lease = await store.leases.renew(self._lease, self._lease_ms)
+                except Fenced:
+                    self._lost.set()
+                    return
+                except ShiftbookError as fault:
+                    log.warning("lease of run %s not renewed, trying again: %s", self._lease.run, fault)
+                if self._end.wait(self._lease_ms / 1000 / RENEWALS_PER_LEASE):
+                    return
+        finally:
+            await store.close()

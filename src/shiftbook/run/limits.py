@@ -1,0 +1,29 @@
+"""Every limit of a run, by name. Reaching one is an ordinary entry and the run rests; nothing is lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a run. None means "without limit". All of them hold for the run's whole life.
+
+    `turns` model requests answered; `tokens` prompt and output tokens as reported by the provider;
+    `wall_ms` since the run was opened, by the writer's clock; `result_bytes` of one tool result, the rest
+    is cut and a warning says so; `parallel` actions at one time; `retries` of one model request;
+    `interruptions` replies cut off one after another; `attempts` of one call over all resumes;
+    `retry_ms_min` and `retry_ms_max` bound the wait between attempts at a request, which doubles.
+    """
+
+    turns: int | None = None
+    tokens: int | None = None
+    wall_ms: int | None = None
+    result_bytes: int = 16_000_000
+    parallel: int = 8
+    retries: int = 5
+    interruptions: int = 3
+    attempts: int = 10
+    request_ms: int | None = 600_000
+    retry_ms_min: int = 1_000
+    retry_ms_max: int = 60_000

@@ -1,0 +1,386 @@
+"""The loop: take the lease, fold, ask `step` what is next, do it, around again.
+
+`start` and `resume` give a `Run`: the holder's handle. A resume is the same path as a start; there is no
+recovery mode. The handle keeps its lease until it is closed, so that one process can take a run through many
+messages; a killed process simply leaves the lease to its successor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from shiftbook import canonical
+from shiftbook._version import VERSION
+from shiftbook.clock import Clock, SystemClock, this_process
+from shiftbook.codec import from_plain, to_plain
+from shiftbook.entries import (
+    Entry,
+    LimitReached,
+    ModelInterrupted,
+    PersonSaid,
+    RunOpened,
+    RunRested,
+    State,
+    UserContent,
+)
+from shiftbook.errors import CapTooSmall, UnknownRun
+from shiftbook.journal.open import open_store
+from shiftbook.journal.promises import InboxItem, Snapshot, Store
+from shiftbook.messages import Text
+from shiftbook.policies import policy_named
+from shiftbook.projections.view import RunView
+from shiftbook.prompt.epoch import EpochPrompt, Full
+from shiftbook.prompt.measure import Gauge, fixed_tokens
+from shiftbook.run import actions, model
+from shiftbook.run.agent import Agent, declare
+from shiftbook.run.book import Book
+from shiftbook.run.desk import Desk, NoWatcher, Watcher, facts_of
+from shiftbook.run.keeper import LeaseKeeper
+from shiftbook.run.restore import SNAPSHOT_EVERY, restore, snapshot_of
+from shiftbook.run.step import (
+    Ask,
+    AskAgain,
+    Dispatch,
+    DropAsk,
+    MoveMail,
+    Nothing,
+    Reconcile,
+    Rest,
+    Settle,
+    Stop,
+    step,
+)
+
+LEASE_MS = 30_000
+"""How long a lease holds without renewal: how long a dead machine keeps a run from others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How a shift ended. Counts are of the run's whole life.
+
+    `cut_off` attempts had no recorded outcome; `repeated` are starts of a call that had finished already.
+    """
+
+    run: str
+    state: State
+    why: str
+    turns: int
+    actions: int
+    cut_off: int
+    repeated: int
+
+
+async def start(
+    store: Store,
+    agent: Agent,
+    message: str | UserContent | None = None,
+    *,
+    run: str | None = None,
+    tags: Sequence[str] = (),
+    clock: Clock | None = None,
+    watcher: Watcher | None = None,
+    lease_ms: int = LEASE_MS,
+) -> Run:
+    """Open a new run of `agent` and take its lease; the message is its first.
+
+    Raises `CapTooSmall`, `AgentMistake` and `RunExists` before anything is written.
+    """
+    desk_of = _Setting(store, agent, clock or SystemClock(), watcher or NoWatcher())
+    name = run or desk_of.clock.new_run_id()
+    lease = await store.leases.take(name, this_process(), lease_ms, new=True)
+    head = await store.entries.head(name)
+    book = Book(store, desk_of.clock, lease, head.position, head.head, agent.redact)
+    desk = desk_of.desk(book, RunView(), EpochPrompt(0, desk_of.fixed, ""))
+    desk.note(RunOpened(name, desk_of.declaration.entry.agent, VERSION, tuple(tags)))
+    desk.note(
+        desk_of.declaration.entry, blobs={desk_of.declaration.entry.declaration: desk_of.declaration.blob}
+    )
+    handle = Run(desk, lease_ms)
+    if message is not None:
+        await handle.say(message)
+    await book.commit()
+    handle.keep_lease()
+    return handle
+
+
+async def resume(
+    store: Store,
+    run: str,
+    agent: Agent,
+    message: str | UserContent | None = None,
+    *,
+    clock: Clock | None = None,
+    watcher: Watcher | None = None,
+    lease_ms: int = LEASE_MS,
+) -> Run:
+    """Take up a run where its journal ends, in whatever state its last holder left it.
+
+    Raises `UnknownRun`, `Held`, `CapTooSmall` before anything is written. An agent that differs from the
+    declared one is declared anew with the next entry; open calls of tools that changed are not given to it.
+    """
+    setting = _Setting(store, agent, clock or SystemClock(), watcher or NoWatcher())
+    lease = await store.leases.take(run, this_process(), lease_ms)
+    try:
+        head = await store.entries.head(run)
+        if head.position == 0:
+            raise UnknownRun(run)
+        view, prompt, fresh = await restore(store, run, setting.gauge, setting.fixed)
+        book = Book(store, setting.clock, lease, head.position, head.head, agent.redact)
+        desk = setting.desk(book, view, prompt)
+        desk.fresh.extend(fresh)
+        desk.mail = bool(await store.inbox.waiting(run, 1))
+        handle = Run(desk, lease_ms)
+        if message is not None:
+            await handle.say(message)
+    except BaseException:
+        await store.leases.give_back(lease)
+        raise
+    handle.keep_lease()
+    return handle
+
+
+class _Setting:
+    """What a desk is set with before the run itself is known; refuses an agent that cannot be run."""
+
+    def __init__(self, store: Store, agent: Agent, clock: Clock, watcher: Watcher) -> None:
+        self.store, self.agent, self.clock, self.watcher = store, agent, clock, watcher
+        self.declaration = declare(agent)
+        self.tools = {tool.name: tool for tool in sorted(agent.tools, key=lambda tool: tool.name)}
+        self.schemas = tuple(tool.schema for tool in self.tools.values())
+        self.gauge = Gauge()
+        self.fixed = agent.fixed + fixed_tokens(agent.instructions, self.schemas, self.gauge, agent.cap)
+        if self.fixed > agent.cap:
+            raise CapTooSmall(self.fixed, agent.cap)
+
+    def desk(self, book: Book, view: RunView, prompt: EpochPrompt) -> Desk:
+        book.on_entry = self.watcher.entry
+        return Desk(
+            book=book,
+            view=view,
+            prompt=prompt,
+            agent=self.agent,
+            declaration=self.declaration,
+            policy=policy_named(self.agent.policy),
+            gauge=self.gauge,
+            watcher=self.watcher,
+            tools=self.tools,
+            facts=facts_of(self.tools),
+            schemas=self.schemas,
+        )
+
+
+class Run:
+    """A run in this process's hands. Use it as an async context manager, or call `close`."""
+
+    def __init__(self, desk: Desk, lease_ms: int) -> None:
+        self._desk = desk
+        self._lease_ms = lease_ms
+        self._keeper: LeaseKeeper | None = None
+        self._going = False
+        self._snapshot_at = desk.view.position
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self._desk.book.run
+
+    async def say(self, message: str | UserContent) -> None:
+        """Give the run a message. Where nothing is open it is written with the run's next commit.
+
+        While the run is at work, or has a call or a request open, the message goes through the inbox: a
+        message between a call and its answer would part them.
+        """
+        view = self._desk.view
+        if self._going or view.calls or view.ask is not None:
+            await post(self._desk.book.store, self.id, message, clock=self._desk.clock)
+            self._desk.mail = True
+            return
+        content = (Text(message),) if isinstance(message, str) else message
+        self._desk.note(PersonSaid(content))
+
+    def stop(self, why: str = "stopped by a person") -> None:
+        """Rest at the next safe boundary: running actions are finished, a model reply is cut short."""
+        self._wish("stop", why)
+
+    def cancel(self, why: str = "cancelled by a person") -> None:
+        """Answer everything that is open without doing it, and rest as cancelled."""
+        self._desk.cancelled.set()
+        self._wish("cancel", why)
+
+    def _wish(self, wish: str, why: str) -> None:
+        desk = self._desk
+        desk.wish, desk.why = ("cancel" if wish == "cancel" else "stop"), why
+        for task in tuple(desk.in_flight):
+            if wish == "cancel" or task.get_name() == model.TASK_NAME:
+                task.cancel()
+
+    async def finish(self) -> Summary:
+        """Go on until the run rests."""
+        desk = self._desk
+        self._going = True
+        try:
+            while not await self._turn():
+                pass
+        except BaseException:
+            self._going = False
+            raise
+        self._going = False
+        desk.wish, desk.why = "go", ""
+        desk.cancelled.clear()
+        return self.summary()
+
+    async def entries(self) -> AsyncIterator[Entry]:
+        """Go on until the run rests, and hand out each entry as it is committed."""
+        queue: asyncio.Queue[Entry | None] = asyncio.Queue()
+        before = self._desk.book.on_entry
+
+        def pass_on(entry: Entry) -> None:
+            queue.put_nowait(entry)
+            if before is not None:
+                before(entry)
+
+        self._desk.book.on_entry = pass_on
+        work = asyncio.ensure_future(self.finish())
+        work.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (entry := await queue.get()) is not None:
+                yield entry
+            work.result()
+        finally:
+            self._desk.book.on_entry = before
+            if not work.done():
+                work.cancel()
+                await asyncio.wait({work})
+
+    def summary(self) -> Summary:
+        """How the run stands."""
+        view = self._desk.view
+        return Summary(
+            view.run, view.state, view.why, view.answers, view.finished, view.cut_off, view.repeated
+        )
+
+    def keep_lease(self) -> None:
+        """Begin to renew the lease from a thread of its own (a database in memory has no second reader)."""
+        store = self._desk.book.store
+        if store.name == ":memory:" or self._keeper is not None:
+            return
+        self._keeper = LeaseKeeper(
+            lambda: open_store(store.name, create=False), self._desk.book.lease, self._lease_ms, self._desk.book.lost
+        )
+        self._keeper.start()
+
+    async def close(self) -> None:
+        """Give the lease back. What was staged and not committed did not happen."""
+        if self._keeper is not None:
+            self._keeper.end()
+            self._keeper = None
+        await self._desk.book.store.leases.give_back(self._desk.book.lease)
+
+    async def __aenter__(self) -> Run:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _turn(self) -> bool:
+        """One act of the loop; True when the run rests."""
+        desk = self._desk
+        act = step(desk.view, desk.situation(), desk.agent.limits)
+        if not isinstance(act, Nothing):
+            self._declare_changes()
+        match act:
+            case Nothing():
+                await desk.book.commit()
+                return True
+            case MoveMail():
+                await move_mail(desk)
+            case Ask():
+                full = await model.ask(desk, act, self._due_snapshot())
+                if full is not None:
+                    return await _rest(desk, Stop("cap", full.tokens, desk.agent.cap))
+            case AskAgain():
+                await desk.book.commit()
+                await model.ask_again(desk, act)
+            case Dispatch():
+                await actions.dispatch(desk, act)
+            case Reconcile():
+                await actions.reconcile(desk, act)
+            case Settle():
+                actions.settle(desk, act)
+            case DropAsk():
+                desk.note(ModelInterrupted(act.turn, (), act.reason))
+            case Stop() | Rest():
+                return await _rest(desk, act)
+        return False
+
+    def _due_snapshot(self) -> Snapshot | None:
+        desk = self._desk
+        if desk.view.position - self._snapshot_at < SNAPSHOT_EVERY:
+            return None
+        self._snapshot_at = desk.view.position
+        return snapshot_of(desk.view, desk.prompt)
+
+    def _declare_changes(self) -> None:
+        """Write down a changed agent before the first thing that it does."""
+        desk = self._desk
+        declaration = desk.declaration.entry
+        view = desk.view
+        same = (declaration.declaration, declaration.model, declaration.policy, declaration.cap)
+        if (view.declaration, view.model, view.policy, view.cap) == same:
+            return
+        desk.note(declaration, blobs={declaration.declaration: desk.declaration.blob})
+        if view.ask is not None:
+            desk.note(ModelInterrupted(view.ask.turn, (), "the agent was changed before the reply came"))
+
+
+async def _rest(desk: Desk, act: Stop | Rest) -> bool:
+    """Rest, unless a message came in the meantime; True when the run rests."""
+    if isinstance(act, Stop):
+        desk.note(LimitReached(act.limit, act.value, act.allowed))
+        desk.note(RunRested("limited", act.limit))
+        await desk.book.commit()
+        return True
+    rested = RunRested(act.state, act.why)
+    if act.state not in ("finished", "waiting"):
+        desk.note(rested)
+        await desk.book.commit()
+        return True
+    entries = await desk.book.commit_unless_mail([rested])
+    if entries is None:
+        desk.mail = True
+        return False
+    for entry in entries:
+        desk.take(entry)
+    return True
+
+
+async def move_mail(desk: Desk) -> None:
+    """Stage the waiting inbox items as the entries that they become; the next commit takes them."""
+    await desk.book.commit()
+    for item in await desk.book.store.inbox.waiting(desk.book.run):
+        plain = canonical.decode(item.payload)
+        desk.note(from_plain(item.kind, {**plain, "item": item.id}), taken=item.id)
+    desk.mail = False
+
+
+async def post(store: Store, run: str, message: str | UserContent, *, clock: Clock | None = None) -> str:
+    """Put a person's message into a run's inbox, from whatever process; returns the item's id.
+
+    The holder moves it into the journal at its next boundary; a run that rests is taken up by `resume`.
+    """
+    clock = clock or SystemClock()
+    content = (Text(message),) if isinstance(message, str) else message
+    item = inbox_item(clock.new_run_id(), PersonSaid(content), clock.now_ms())
+    await store.inbox.put(run, item)
+    return item.id
+
+
+def inbox_item(name: str, what: PersonSaid, at_ms: int) -> InboxItem:
+    """An entry-to-be as an inbox item; `name` tells it from every other item of the run, for ever."""
+    return InboxItem(name, type(what).__name__, at_ms, canonical.encode(to_plain(what)))

@@ -1,0 +1,212 @@
+"""Asking the model: choose, announce, ask, record.
+
+A turn has one `ModelAsked`, written before the request is sent. Attempts at it that fail are `ModelFailed`
+entries; a reply that is cut half-way is `ModelInterrupted` with the part that came, which was paid for and
+is shown to the model; a whole reply is `ModelAnswered` and is never asked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from shiftbook.canonical import encode
+from shiftbook.entries import (
+    EpochOpened,
+    ModelAnswered,
+    ModelAsked,
+    ModelFailed,
+    ModelInterrupted,
+    Warned,
+    What,
+)
+from shiftbook.errors import NotCanonical, ProviderFault
+from shiftbook.journal.promises import Snapshot
+from shiftbook.messages import AssistantPart, Call, CallDelta, Reply, ReplyEvent, Request, Text, TextDelta
+from shiftbook.prompt.epoch import Full, Growth, Rebuild
+from shiftbook.prompt.grow import adopt, grow, new_epoch
+from shiftbook.run.desk import Desk
+from shiftbook.run.step import Ask, AskAgain
+
+TASK_NAME = "model request"
+"""Names the task of a model request, so that a stop can cut it short and leave actions alone."""
+
+ERROR_CHARS_MAX = 2_000
+"""A provider's error message is kept up to this length."""
+
+
+@dataclass(slots=True)
+class Part:
+    """The part of a reply that has come so far."""
+
+    text: str = ""
+    calls: int = 0
+
+
+async def ask(desk: Desk, act: Ask, snapshot: Snapshot | None = None) -> Full | None:
+    """Journal the request of a new turn, unless mail came in or the cap is reached.
+
+    The request itself is sent by `ask_again` right after: an announced request is no different from one
+    that a dead process has announced. Returns `Full` when the policy cannot add anything.
+    """
+    choice = _choose(desk)
+    if isinstance(choice, Full):
+        return choice
+    whats: list[What] = [Warned(what, detail) for what, detail in choice.warnings]
+    growth: Growth
+    if isinstance(choice, Rebuild):
+        number = desk.view.prompt_epoch + 1
+        whats.append(EpochOpened(number, choice.reason, choice.head, choice.numbers))
+        growth = new_epoch(desk.prompt, choice, number, desk.view.declaration, desk.fresh, desk.gauge)
+    else:
+        if desk.view.prompt_epoch == 0:
+            whats.append(EpochOpened(1, "start"))
+        growth = grow(desk.prompt, choice.picks, desk.fresh, desk.gauge)
+    whats.append(
+        ModelAsked(
+            turn=act.turn,
+            blocks=choice.picks,
+            digest=growth.digest,
+            tokens=growth.tokens,
+            meter=desk.gauge.meter_in_use,
+        )
+    )
+    entries = await desk.book.commit_unless_mail(whats, snapshot=snapshot)
+    if entries is None:
+        desk.mail = True
+        return None
+    for entry in entries:
+        desk.take(entry)
+    adopt(desk.prompt, growth)
+    desk.fresh.clear()
+    return None
+
+
+def _choose(desk: Desk):  # type: ignore[no-untyped-def]
+    budget = desk.gauge.budget(desk.agent.cap, desk.agent.low_water)
+    if desk.prompt.declaration != desk.view.declaration and desk.view.prompt_epoch:
+        return desk.policy.reopen(desk.prompt, desk.fresh, budget, "the agent changed")
+    return desk.policy.choose(desk.prompt, desk.fresh, budget)
+
+
+async def ask_again(desk: Desk, act: AskAgain) -> None:
+    """Send the journaled request of the open turn once, and record what came of it."""
+    part = Part()
+
+    def emit(event: ReplyEvent) -> None:
+        if isinstance(event, TextDelta):
+            part.text += event.text
+        elif isinstance(event, CallDelta):
+            part.calls += 1
+        desk.watcher.delta(act.turn, act.attempt, event)
+
+    work = asyncio.create_task(_send(desk, act, emit), name=TASK_NAME)
+    desk.in_flight.add(work)
+    try:
+        reply = await work
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            work.cancel()
+            raise
+        if part.text:
+            _interrupted(desk, act, part, desk.why or "stopped by a person")
+            await desk.book.commit()
+        return
+    except ProviderFault as fault:
+        await _failed(desk, act, part, fault)
+        return
+    except Exception as fault:  # a provider that breaks its promise must not take the run along
+        broken = ProviderFault(f"{type(fault).__name__}: {fault}", retryable=False)
+        await _failed(desk, act, part, broken)
+        return
+    finally:
+        desk.in_flight.discard(work)
+    _answered(desk, act, reply)
+
+
+async def _send(desk: Desk, act: AskAgain, emit) -> Reply:  # type: ignore[no-untyped-def]
+    if act.at_ms is not None and (wait_ms := act.at_ms - desk.clock.now_ms()) > 0:
+        await desk.clock.sleep_ms(wait_ms)
+    request = request_of(desk, act)
+    limit_ms = desk.agent.limits.request_ms
+    try:
+        async with asyncio.timeout(None if limit_ms is None else limit_ms / 1000) as limit:
+            return await desk.agent.model.reply(request, emit)
+    except TimeoutError as fault:
+        if not limit.expired():
+            raise
+        raise ProviderFault(f"no reply within {(limit_ms or 0) / 1000} s", retryable=True) from fault
+
+
+def request_of(desk: Desk, act: AskAgain) -> Request:
+    """The request of the open turn, as the journal has it."""
+    return Request(
+        run=desk.book.run,
+        turn=act.turn,
+        attempt=act.attempt,
+        model=desk.agent.model.name,
+        instructions=desk.agent.instructions,
+        tools=desk.schemas,
+        blocks=desk.prompt.blocks,
+        parameters=desk.agent.parameters,
+    )
+
+
+def _answered(desk: Desk, act: AskAgain, reply: Reply) -> None:
+    """Stage the reply; it is committed with the announcement of what it asks for, or with the rest."""
+    parts: list[AssistantPart] = []
+    number = 0
+    for part in reply.parts:
+        if isinstance(part, Call):
+            number += 1
+            part = _own_call(part, f"{act.turn}.{number}")
+        elif isinstance(part, Text) and not part.text:
+            continue
+        parts.append(part)
+    model = reply.model if reply.model != desk.agent.model.name else None
+    desk.note(ModelAnswered(act.turn, tuple(parts), reply.stop, reply.usage, model, act.attempt))
+    if reply.stop == "length":
+        desk.note(Warned("reply cut", f"The reply of turn {act.turn} was cut at the output limit."))
+    if reply.stop == "refusal":
+        desk.note(Warned("refusal", f"The model refused in turn {act.turn}."))
+
+
+def _own_call(call: Call, name: str) -> Call:
+    """The call under our id; raw text is kept only where the parse does not give it back.
+
+    The provider's own id is not kept unless it stands in `vendor`: answers are matched by our ids.
+    """
+    raw = call.raw
+    if raw is not None and call.arguments is not None:
+        try:
+            if encode(dict(call.arguments)) == raw:
+                raw = None
+        except NotCanonical:
+            pass
+    return replace(call, id=name, raw=raw)
+
+
+async def _failed(desk: Desk, act: AskAgain, part: Part, fault: ProviderFault) -> None:
+    error = str(fault)[:ERROR_CHARS_MAX] or type(fault).__name__
+    if part.text:
+        _interrupted(desk, act, part, error)
+    else:
+        ask = desk.view.ask
+        tried = 0 if ask is None else ask.tried
+        retry_at = None
+        if fault.retryable and tried < desk.agent.limits.retries:
+            retry_at = desk.clock.now_ms() + back_off_ms(desk, tried, fault.retry_after_ms)
+        desk.note(ModelFailed(act.turn, act.attempt, error, retry_at, fault.status))
+    await desk.book.commit()
+
+
+def _interrupted(desk: Desk, act: AskAgain, part: Part, reason: str) -> None:
+    desk.note(ModelInterrupted(act.turn, (Text(part.text),), reason, act.attempt))
+
+
+def back_off_ms(desk: Desk, tried: int, wished_ms: int | None) -> int:
+    """The wait before the next attempt: the provider's wish, else doubling from the limit's minimum."""
+    limits = desk.agent.limits
+    doubled = min(limits.retry_ms_max, limits.retry_ms_min * 2**tried)
+    return max(doubled, wished_ms or 0)

@@ -1,0 +1,72 @@
+"""The table of known session formats and the three ways into a file: open one session, all, or count.
+
+The format is told by the content, never by the file's name. A file that is broken, or of no known format,
+is refused with one `SessionUnreadable` that names the line where there is one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+
+from shiftbook.errors import SessionUnreadable
+from shiftbook.sessions import claude_code, tau_bench
+from shiftbook.sessions.format import Format, Unread
+from shiftbook.sessions.normal import Session
+from shiftbook.sessions.source import Source
+
+FORMATS: tuple[Format, ...] = (claude_code.FORMAT, tau_bench.FORMAT)
+
+
+def open_session(path: str | os.PathLike[str], only: int | None = None) -> Session:
+    """The session in a file, or the `only`-th of them, counted from 1.
+
+    Raises SessionUnreadable when the file is broken or of no known format, when it holds several sessions
+    and `only` does not choose, and when there is no session of that number.
+    """
+    source, unread = _unread(path)
+    if only is None:
+        first = next(unread, None)
+        if first is None:
+            raise SessionUnreadable(source.path, 0, "holds no session")
+        if next(unread, None) is not None:
+            held = 2 + sum(1 for _ in unread)
+            raise SessionUnreadable(
+                source.path, 0, f"holds {held} sessions; choose one with --only 1 to --only {held}"
+            )
+        return first()
+    chosen = next(islice(unread, only - 1, None), None) if only >= 1 else None
+    if chosen is None:
+        held = count_sessions(path)
+        raise SessionUnreadable(
+            source.path, 0, f"has no session {only}: it holds {held}, and --only counts from 1"
+        )
+    return chosen()
+
+
+def each_session(path: str | os.PathLike[str]) -> Iterator[Session]:
+    """Every session of a file in order; raises SessionUnreadable at the first that cannot be read."""
+    _, unread = _unread(path)
+    for read in unread:
+        yield read()
+
+
+def count_sessions(path: str | os.PathLike[str]) -> int:
+    """How many sessions a file holds; a file of several is parsed to its end, one of one is only sampled."""
+    _, unread = _unread(path)
+    return sum(1 for _ in unread)
+
+
+def _unread(path: str | os.PathLike[str]) -> tuple[Source, Iterator[Unread]]:
+    """The file and its sessions, by the first format that recognises it."""
+    source = Source(path)
+    sample, fault = source.sample()
+    for known_format in FORMATS:
+        if known_format.recognise(sample):
+            return source, known_format.sessions(source)
+    known = " and ".join(known_format.title for known_format in FORMATS)
+    if fault is not None and not sample:
+        what = f"{fault.what}; it is no session of a known format either way (known: {known})"
+        raise SessionUnreadable(source.path, fault.line, what)
+    raise SessionUnreadable(source.path, 0, f"is no session of a known format (known: {known})")

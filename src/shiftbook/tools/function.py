@@ -1,0 +1,199 @@
+"""A plain function becomes a tool: its signature and docstring are the schema, its author says what a cut allows.
+
+    @tool(repeat="keyed")
+    def deliver(order: str, quantity: int, context: Context) -> str: ...
+
+A sync function runs on a thread of its own, an async one on the event loop; either may take hours. The
+function is called with exactly the arguments that the model gave, checked; a parameter annotated `Context`
+gets the call's context and is not shown to the model. The decorated object can still be called directly.
+
+There is no default repeat policy, and time-outs and retries are kept by the loop, not here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import math
+import re
+import types
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, cast, get_args, overload
+
+from shiftbook.errors import AgentMistake
+from shiftbook.messages import Json, ToolSchema
+from shiftbook.tools.arguments import Arguments
+from shiftbook.tools.contract import (
+    CannotTell,
+    Context,
+    DidNotHappen,
+    Happened,
+    Output,
+    Reconciled,
+    Repeat,
+)
+from shiftbook.tools.docstrings import describe
+from shiftbook.tools.results import to_output
+from shiftbook.tools.signature import Parameters, check_shape, read_parameters
+from shiftbook.tools.threads import in_thread, no_signal
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+Reconcile = Callable[..., Reconciled | Awaitable[Reconciled]]
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What Anthropic's and OpenAI's interfaces both take as a tool's name."""
+
+_CHOICES = (
+    'repeat="safe" (run it again: a second time changes nothing), "keyed" (run it again with the same key, which '
+    'the receiver honours), "reconcile" (a function of yours tells whether it happened) or "ask" (a person decides)'
+)
+
+
+class FunctionTool(Generic[P, R_co]):
+    """A function as a tool. `tool` makes it; calling it calls the function."""
+
+    def __init__(
+        self,
+        function: Callable[P, R_co],
+        *,
+        repeat: Repeat,
+        name: str | None = None,
+        description: str | None = None,
+        timeout_ms: int | None = None,
+        attempts: int = 1,
+        reconcile: Reconcile | None = None,
+    ) -> None:
+        functools.update_wrapper(cast("Any", self), function)
+        self._function = function
+        self._reconcile = reconcile
+        self._description = description
+        self._is_async = _is_async(function)
+        self.name = _checked_name(function, name)
+        self.repeat = repeat
+        self.timeout_ms = timeout_ms
+        self.attempts = attempts
+        check_shape(function, self.name)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise AgentMistake(f"Tool {self.name!r} yields its result piece by piece: return it whole.")
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function itself: nothing is checked or recorded."""
+        return self._function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name}, repeat={self.repeat!r}>"
+
+    @functools.cached_property
+    def _parameters(self) -> Parameters:
+        return read_parameters(self._function, self.name)
+
+    @functools.cached_property
+    def _arguments(self) -> Arguments:
+        return Arguments(self.name, self._parameters, describe(self._function.__doc__).parameters)
+
+    @functools.cached_property
+    def schema(self) -> ToolSchema:
+        """The tool as the model sees it; raises `AgentMistake` where the signature cannot be shown."""
+        self._reconcile_parameters()
+        description = self._description
+        if description is None:
+            description = describe(self._function.__doc__).summary
+        return ToolSchema(self.name, description, self._arguments.schema)
+
+    async def run(self, arguments: Mapping[str, Json], context: Context) -> Output:
+        """Call the function with the model's arguments.
+
+        Raises `BadArguments`, and then nothing was run, or what the function raises. When the task is cancelled
+        an async function gets `CancelledError`; a thread is asked by `context.cancelled` and not waited for.
+        """
+        given = self._arguments.read(arguments)
+        if self._parameters.context is not None:
+            given[self._parameters.context] = self._own(context)
+        if not self._is_async:
+            return await self._off_loop(self._function, given, context, to_output)
+        return to_output(await self._on_loop(self._function, given, context))
+
+    async def ask(self, arguments: Mapping[str, Json], context: Context) -> Reconciled:
+        """Ask the `reconcile` function whether the cut-off call happened."""
+        if self._reconcile is None:
+            raise AgentMistake(f"Tool {self.name!r} has no reconcile function to ask.")
+        parameters = self._reconcile_parameters()
+        values = self._arguments.read(arguments)
+        given = {}
+        for parameter in self._parameters.from_model:
+            if parameter.name in parameters:
+                given[parameter.name] = values.get(parameter.name, parameter.default)
+        if parameters[_CONTEXT] is not None:
+            given[parameters[_CONTEXT]] = self._own(context)
+        if _is_async(self._reconcile):
+            answer = await self._on_loop(self._reconcile, given, context)
+        else:
+            answer = await self._off_loop(self._reconcile, given, context, _same)
+        if not isinstance(answer, Happened | DidNotHappen | CannotTell):
+            raise AgentMistake(
+                f"The reconcile function of tool {self.name!r} returned {type(answer).__name__}: it must return "
+                "Happened(result), DidNotHappen() or CannotTell()."
+            )
+        return answer
+
+    def _own(self, context: Context) -> Context:
+        """The context that the function gets: its progress may be reported from any thread."""
+        loop = asyncio.get_running_loop()
+
+        def report(message: str) -> None:
+            try:
+                loop.call_soon_threadsafe(context.report, message)
+            except RuntimeError:  # the loop is closed: nobody watches any more
+                return
+
+        return replace(context, report=report)
+
+    async def _on_loop(self, function: Callable[..., Any], given: Mapping[str, Any], context: Context) -> Any:
+        try:
+            return await function(**given)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                context.cancelled.set()
+                raise
+            raise no_signal(error, f"tool {self.name}") from error
+        except (SystemExit, StopIteration) as error:
+            raise no_signal(error, f"tool {self.name}") from error
+
+    async def _off_loop(
+        self,
+        function: Callable[..., Any],
+        given: Mapping[str, Any],
+        context: Context,
+        finish: Callable[[Any], Any],
+    ) -> Any:
+        def work() -> Any:
+            value = function(**given)
+            # A plain function may wrap an async one; the type is compared since `isinstance` asks the value.
+            return value if type(value) is types.CoroutineType else finish(value)
+
+        try:
+            value = await in_thread(work, name=f"tool {self.name}")
+        except asyncio.CancelledError:
+            context.cancelled.set()
+            raise
+        if type(value) is types.CoroutineType:
+            return finish(await self._on_loop(lambda: value, {}, context))
+        return value
+
+    def _reconcile_parameters(self) -> dict[str, Any]:
+        if self._reconcile is None:
+            return {_CONTEXT: None}
+        asked = read_parameters(self._reconcile, f"{self.name}, reconcile")
+        own = {parameter.name for parameter in self._parameters.from_model}
+        for parameter in asked.from_model:
+            if parameter.name not in own:
+                raise AgentMistake(
+                    f"The reconcile function of tool {self.name!r} takes {parameter.name!r}, which the tool does "
+                    "not: it may take the tool's own parameters, by their names, and a Context."
+                )
+        return {parameter.name: parameter for parameter in asked.from_model} | {_CONTEXT: asked.context}

@@ -1,0 +1,69 @@
+"""A plain function on a thread of its own, awaited.
+
+A tool may run for hours, so there is no pool that could be full: each call gets a thread. Threads are
+daemons, so that Ctrl-C ends the process whatever they do. A thread cannot be stopped from outside: when the
+waiting task is cancelled the thread goes on, and what it returns in the end is dropped.
+
+What the function raises is raised here, save what would be mistaken for a signal to the waiting task:
+StopIteration, CancelledError and SystemExit come out as `RuntimeError` with the original as its cause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from shiftbook.tools.contract import TryAgain
+
+T = TypeVar("T")
+
+_log = logging.getLogger("shiftbook")
+
+
+async def in_thread(work: Callable[[], T], *, name: str) -> T:
+    """Run `work` on a new daemon thread called `name`, in a copy of the current context variables.
+
+    Raises `TryAgain` when the system has no thread left: then nothing was run.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if future.done():
+            _log.info("%s went on after it was cancelled and has ended now; its result is dropped", name)
+        elif error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]  # T may itself include None
+
+    def body() -> None:
+        result, raised = None, None
+        try:
+            result = context.run(work)
+        except BaseException as error:
+            raised = no_signal(error, name)
+        try:
+            loop.call_soon_threadsafe(settle, result, raised)
+        except RuntimeError:
+            _log.info("%s ended after its event loop was closed; its result is dropped", name)
+
+    thread = threading.Thread(target=body, name=name, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise TryAgain(f"The system could start no thread for {name}; nothing was run.") from error
+    return await future
+
+
+def no_signal(error: BaseException, name: str) -> BaseException:
+    """The error as it may be raised into a waiting task: what asyncio would act upon is wrapped."""
+    if isinstance(error, StopIteration | asyncio.CancelledError | SystemExit):
+        wrapped = RuntimeError(f"{name} raised {type(error).__name__}")
+        wrapped.__cause__ = error
+        return wrapped
+    return error

@@ -24,7 +24,7 @@ check: $(STAMP) ## Format, lint, types, layers, tidiness; changes nothing
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy $(CODE)
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -q tests/test_tidy.py
 
 fmt: $(STAMP) ## Format the code and apply the safe fixes

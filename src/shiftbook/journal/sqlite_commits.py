@@ -114,7 +114,8 @@ class WriterThread:
             raise closed(self._database.address.name)
         waiting = _Waiting(job, asyncio.get_running_loop())
         self._jobs.put(waiting)
-        return await _settled(waiting)
+        result: T = await _settled(waiting)
+        return result
 
     async def close(self) -> None:
         if self._closed:
@@ -171,7 +172,7 @@ class WriterThread:
                     waiting.run(database)
                 except DRIVER_ERRORS:
                     return False
-                except BaseException:
+                except BaseException:  # noqa: BLE001 - it is kept, and raised where the job came from
                     if connection.total_changes() != before:
                         return False
             try:

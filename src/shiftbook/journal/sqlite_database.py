@@ -9,7 +9,7 @@ triggers, no functions in its schema, no extensions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,9 +151,7 @@ async def open_database(
         connection.set_busy_timeout(busy_ms)
         database = Database(connection, address, clock, busy_ms)
         _harden(connection)
-        connection.create_scalar_function(
-            "shiftbook_now", lambda: clock.now_ms(), 0, flags=apsw.SQLITE_DIRECTONLY
-        )
+        connection.create_scalar_function("shiftbook_now", _now_of(clock), 0, flags=apsw.SQLITE_DIRECTONLY)
         # Until it is known to be ours, nothing may be moved, not even from the log into the file.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         number = _schema_number(database)
@@ -173,6 +171,13 @@ async def open_database(
         raise
 
 
+def _now_of(clock: Clock) -> Callable[..., int]:
+    def now_ms(*_values: apsw.SQLiteValue) -> int:
+        return clock.now_ms()
+
+    return now_ms
+
+
 def _let_go(connection: apsw.Connection | None) -> None:
     if connection is not None:
         connection.close(True)
@@ -187,7 +192,9 @@ def _check_path(address: Address, *, create: bool) -> None:
             f"The directory {path.parent} does not exist; make it, or name another file as the database."
         )
     if not create and not path.exists():
-        raise StoreUnusable(f"There is no database {address.name}; name another with --db, or start a run first.")
+        raise StoreUnusable(
+            f"There is no database {address.name}; name another with --db, or start a run first."
+        )
 
 
 def _harden(connection: apsw.Connection) -> None:
@@ -235,14 +242,16 @@ async def _make_durable(database: Database, *, fresh: bool) -> None:
     mode = await _switch_to_wal(database)
     if mode != ("memory" if database.address.in_memory else "wal"):
         raise StoreUnusable(
-            f"{name}: this file system refuses SQLite's write-ahead log (journal mode {mode}); put the database "
-            "on a local disk."
+            f"{name}: this file system refuses SQLite's write-ahead log (journal mode {mode}); put the "
+            "database on a local disk."
         )
     for setting, wanted in (("synchronous", 2), ("foreign_keys", 1), ("fullfsync", 1)):
         _pragma(database, f"{setting} = {wanted}")
         got = _pragma(database, setting)
         if got != wanted:
-            raise StoreUnusable(f"{name}: SQLite answers {setting} = {got} instead of {wanted}; use another build.")
+            raise StoreUnusable(
+                f"{name}: SQLite answers {setting} = {got} instead of {wanted}; use another build."
+            )
 
 
 async def _switch_to_wal(database: Database) -> str:

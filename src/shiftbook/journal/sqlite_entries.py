@@ -6,83 +6,22 @@ A row that no release can have written - another type, an unknown kind, a gap in
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from functools import partial
-from typing import TypeVar
 
 from shiftbook.clock import Clock
 from shiftbook.codec import Row, genesis
-from shiftbook.entries import FORMAT, KIND_NUMBERS
-from shiftbook.errors import Damaged, NewerFormat
+from shiftbook.errors import Damaged
 from shiftbook.journal.promises import PAGE_ROWS, Commit, Head
-from shiftbook.journal.sqlite_append import POSITION_MAX, append, span
+from shiftbook.journal.sqlite_append import append
 from shiftbook.journal.sqlite_commits import Commits
 from shiftbook.journal.sqlite_database import Database
-from shiftbook.journal.sqlite_errors import DRIVER_ERRORS, closed
-
-T = TypeVar("T")
+from shiftbook.journal.sqlite_reader import News, Reader
+from shiftbook.journal.sqlite_rows import COLUMNS, POSITION_MAX, row_of, span
 
 POLL_MS_MIN = 5
 POLL_MS_MAX = 250
 """Bounds of the pause between two looks for commits of other processes; it doubles while nothing comes."""
-
-_KINDS = {number: name for name, number in KIND_NUMBERS.items()}
-_SHAPES = frozenset(
-    {
-        (int, int, int, int, int, bytes, str, bytes),
-        (int, int, int, int, int, bytes, str, type(None)),
-    }
-)
-
-
-class News:
-    """Tells followers within this store that something was committed, and that the store was closed."""
-
-    def __init__(self) -> None:
-        self._waiting: set[asyncio.Future[None]] = set()
-
-    def tell(self) -> None:
-        """Wake everybody who waits."""
-        for future in self._waiting:
-            if not future.done():
-                future.set_result(None)
-        self._waiting.clear()
-
-    async def wait(self, clock: Clock, pause_ms: float) -> bool:
-        """Wait until told, or for the pause; whether it was told."""
-        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(told)
-        pause = asyncio.ensure_future(clock.sleep_ms(pause_ms))
-        try:
-            await asyncio.wait((told, pause), return_when=asyncio.FIRST_COMPLETED)
-            return told.done()
-        finally:
-            self._waiting.discard(told)
-            told.cancel()
-            pause.cancel()
-
-
-class Reader:
-    """Reads on the loop's thread, each a finished statement, so that no reader holds up a checkpoint."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._closed = False
-
-    def read(self, job: Callable[[Database], T]) -> T:
-        """Run a job that only reads."""
-        if self._closed:
-            raise closed(self._database.address.name)
-        try:
-            return job(self._database)
-        except DRIVER_ERRORS as error:
-            raise self._database.translated(error) from None
-
-    def close(self) -> None:
-        """Let go of the connection."""
-        self._closed = True
-        self._database.connection.close(True)
 
 
 class SqliteEntries:
@@ -131,31 +70,10 @@ def read_rows(database: Database, run: str, after: int, limit: int) -> list[Row]
     first, last = span(database.number(run))
     after = min(max(after, 0), POSITION_MAX)
     found = database.rows(
-        "SELECT id, kind, version, at_ms, epoch, salt, payload, head FROM entries "
-        "WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
+        f"SELECT {COLUMNS} FROM entries WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
         (first + after, last, max(limit, 0)),
     )
-    rows = []
-    expected = after
-    for columns in found:
-        expected += 1
-        if (*map(type, columns),) not in _SHAPES or columns[0] & POSITION_MAX != expected:
-            raise Damaged(f"Entry {expected} of run {run} is missing or not a row that Shiftbook wrote.")
-        _id, kind, version, at_ms, epoch, salt, payload, head = columns
-        name = _KINDS.get(kind)
-        if name is None:
-            raise _unknown_kind(run, expected, kind, version)
-        rows.append(Row(expected, name, version, at_ms, epoch, salt, payload, head))
-    return rows
-
-
-def _unknown_kind(run: str, position: int, kind: int, version: int) -> Exception:
-    if version > FORMAT:
-        return NewerFormat(
-            f"Entry {position} of run {run} has format {version}; this Shiftbook reads up to {FORMAT}. Update "
-            "Shiftbook to read this run; nothing was changed."
-        )
-    return Damaged(f"Entry {position} of run {run} is of kind {kind}, which does not exist.")
+    return [row_of(columns, run, after + place) for place, columns in enumerate(found, start=1)]
 
 
 def read_head(database: Database, run: str) -> Head:
@@ -169,5 +87,7 @@ def read_head(database: Database, run: str) -> Head:
     ((entry, head),) = found
     position = entry & POSITION_MAX
     if type(head) is not bytes:
-        raise Damaged(f"Entry {position}, the last of run {run}, carries no chain head: the run's end is gone.")
+        raise Damaged(
+            f"Entry {position}, the last of run {run}, carries no chain head: the run's end is gone."
+        )
     return Head(position, head)

@@ -13,10 +13,13 @@ from shiftbook.errors import Damaged, NotCanonical, ShiftbookError, StoreError, 
 DRIVER_ERRORS = (apsw.Error, UnicodeError, OverflowError)
 """What a statement can raise: the driver's own errors, and texts or numbers that do not fit a column."""
 
+
 def translated(error: Exception, name: str, busy_ms: int) -> ShiftbookError:
     """The error to raise `from None` in place of one of `DRIVER_ERRORS`."""
     if isinstance(error, UnicodeDecodeError):
-        return Damaged(f"{name}: a text is not UTF-8, so it is not what was written; check the run with verify.")
+        return Damaged(
+            f"{name}: a text is not UTF-8, so it is not what was written; check the run with verify."
+        )
     if isinstance(error, UnicodeEncodeError):
         return NotCanonical("A text holds a lone surrogate, so it is not canonical; nothing was written.")
     if isinstance(error, OverflowError):
@@ -63,8 +66,8 @@ def _told(error: Exception, name: str, busy_ms: int, code: str) -> StoreError | 
             return StoreUnusable(f"{name} is not a SQLite database; name another file.")
         case apsw.CorruptError() | apsw.FormatError():
             return Damaged(
-                f"{name}: the database file is damaged ({code}); restore it from a copy, or export what verify "
-                "still finds whole."
+                f"{name}: the database file is damaged ({code}); restore it from a copy, or export what "
+                "verify still finds whole."
             )
         case apsw.SQLError() | apsw.SchemaChangeError() | apsw.MismatchError():
             return Damaged(f"{name}: a table is not as Shiftbook made it ({code}); restore it from a copy.")
@@ -77,7 +80,8 @@ def _told(error: Exception, name: str, busy_ms: int, code: str) -> StoreError | 
             return StoreError(f"{name}: a value is larger than a column takes; nothing of this was written.")
         case apsw.ConstraintError():
             return StoreError(
-                f"{name}: the database refused a row that breaks its rules ({code}); nothing of this was written."
+                f"{name}: the database refused a row that breaks its rules ({code}); nothing of this was "
+                "written."
             )
         case apsw.NoMemError():
             return StoreError(f"{name}: SQLite is out of memory; nothing of this was written.")

@@ -1,0 +1,53 @@
+"""Opens the store that an address names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from shiftbook.clock import Clock, SystemClock
+from shiftbook.errors import StoreUnusable
+from shiftbook.journal.promises import Store
+from shiftbook.journal.sqlite import open_sqlite
+from shiftbook.journal.sqlite_database import Address
+
+MEMORY = ":memory:"
+
+
+async def open_store(
+    address: str,
+    *,
+    clock: Clock | None = None,
+    commits: Literal["in-loop", "writer"] = "in-loop",
+    create: bool = True,
+    read_only: bool = False,
+) -> Store:
+    """Open the journal's database, making it if it is not there.
+
+    `address` is the path of a SQLite file; `:memory:` is a database that ends with its store, and
+    `:memory:NAME` one that the stores of this process share until the last of them is closed. `commits` says
+    where commits run: "in-loop" on the event loop's thread, for a single run; "writer" on one thread that
+    commits for many runs at once (a database in memory has no use for it and always commits in the loop).
+    With `create=False` a file that is not there is refused; with `read_only` nothing is ever written.
+
+    Raises `StoreUnusable`, whose one sentence says what to do, and `NewerFormat`.
+    """
+    clock = clock or SystemClock()
+    if address.startswith(("postgresql://", "postgres://")):
+        raise StoreUnusable(
+            "This release of Shiftbook keeps its journal in SQLite only; give the path of a file."
+        )
+    if "://" in address or not address or "\0" in address:
+        raise StoreUnusable(
+            "The address of a journal is the path of a SQLite file (or :memory:); give a plain path."
+        )
+    if address.startswith(MEMORY):
+        named = quote(address.removeprefix(MEMORY), safe="") or clock.new_run_id()
+        target = Address(address, f"file:/shiftbook-{named}?vfs=memdb", in_memory=True)
+        return await open_sqlite(target, clock, create=True)
+    return await open_sqlite(_file(address), clock, commits=commits, create=create, read_only=read_only)
+
+
+def _file(address: str) -> Address:
+    return Address(address, str(Path(address).expanduser().absolute()))

@@ -1,0 +1,111 @@
+"""The inbox in SQLite: outsiders add at the end, a commit of the holder moves items out, each once.
+
+An item's row stays for ever, without its payload, so that the same id cannot come in twice. A checksum over
+the row tells a flipped byte when it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from shiftbook.entries import KIND_NUMBERS
+from shiftbook.errors import BadInput, Damaged, Refused
+from shiftbook.journal.promises import PAGE_ROWS, InboxItem
+from shiftbook.journal.sqlite_commits import Commits
+from shiftbook.journal.sqlite_database import Database
+from shiftbook.journal.sqlite_reader import Reader
+
+ID_LENGTH_MAX = 200
+"""Characters of an inbox item's id."""
+
+_COLUMNS = "id, kind, at_ms, payload, moved_to, checksum"
+
+
+class SqliteInbox:
+    """Keeps the promise `Inbox`."""
+
+    def __init__(self, reader: Reader, commits: Commits) -> None:
+        self._reader = reader
+        self._commits = commits
+
+    async def put(self, run: str, item: InboxItem) -> bool:
+        return await self._commits.write(partial(put, run=run, item=item))
+
+    async def waiting(self, run: str, limit: int = PAGE_ROWS) -> list[InboxItem]:
+        return self._reader.read(partial(read_waiting, run=run, limit=limit))
+
+    async def items(self, run: str, after: str | None = None, limit: int = PAGE_ROWS) -> list[InboxItem]:
+        return self._reader.read(partial(read_items, run=run, after=after, limit=limit))
+
+
+def put(database: Database, run: str, item: InboxItem) -> bool:
+    """Add an item, unless its id was there before. One statement, its own transaction."""
+    if not (0 < len(item.id) <= ID_LENGTH_MAX and item.id.isascii() and item.id.isprintable()):
+        raise BadInput(f"An inbox item's id is 1 to {ID_LENGTH_MAX} printable ASCII characters.")
+    if item.kind not in KIND_NUMBERS:
+        raise BadInput(f"There is no kind of entry {item.kind!r:.40} that an inbox item could become.")
+    number = database.number(run)
+    changed = database.run(
+        f"INSERT INTO inbox (run, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, id) DO NOTHING",
+        (number, item.id, item.kind, item.at_ms, item.payload, item.moved_to, _checksum(run, item)),
+    )
+    return changed > 0
+
+
+def move(database: Database, number: int, run: str, taken: Mapping[str, int]) -> None:
+    """Mark items as moved into the entries at the positions given; `Refused` when one does not wait."""
+    for name, position in taken.items():
+        found = database.rows(f"SELECT {_COLUMNS} FROM inbox WHERE run = ? AND id = ?", (number, name))
+        if not found:
+            raise Refused(f"Inbox item {name} was never put in for run {run}; nothing was written.")
+        item = _item(found[0], run)
+        if item.moved_to is not None:
+            raise Refused(
+                f"Inbox item {name} of run {run} is in entry {item.moved_to} already; nothing was written."
+            )
+        moved = InboxItem(item.id, item.kind, item.at_ms, "", position)
+        database.run(
+            "UPDATE inbox SET payload = '', moved_to = ?, checksum = ? WHERE run = ? AND id = ?",
+            (position, _checksum(run, moved), number, name),
+        )
+
+
+def read_waiting(database: Database, run: str, limit: int) -> list[InboxItem]:
+    """A page of the items that wait, oldest first."""
+    found = database.rows(
+        f"SELECT {_COLUMNS} FROM inbox WHERE run = ? AND moved_to IS NULL ORDER BY number LIMIT ?",
+        (database.number(run), max(limit, 0)),
+    )
+    return [_item(columns, run) for columns in found]
+
+
+def read_items(database: Database, run: str, after: str | None, limit: int) -> list[InboxItem]:
+    """A page of all items, oldest first."""
+    number = database.number(run)
+    start = 0
+    if after is not None:
+        place = database.rows("SELECT number FROM inbox WHERE run = ? AND id = ?", (number, after))
+        if not place:
+            raise BadInput(f"Run {run} has no inbox item {after}.")
+        start = place[0][0]
+    found = database.rows(
+        f"SELECT {_COLUMNS} FROM inbox WHERE run = ? AND number > ? ORDER BY number LIMIT ?",
+        (number, start, max(limit, 0)),
+    )
+    return [_item(columns, run) for columns in found]
+
+
+def _item(columns: tuple[Any, ...], run: str) -> InboxItem:
+    *fields, checksum = columns
+    item = InboxItem(*fields)
+    if _checksum(run, item) != checksum:
+        raise Damaged(f"Inbox item {item.id!r:.40} of run {run} is damaged: its row is not what was written.")
+    return item
+
+
+def _checksum(run: str, item: InboxItem) -> bytes:
+    label = f"{run}\n{item.id}\n{item.kind}\n{item.at_ms}\n{item.moved_to}\n{item.payload}"
+    return hashlib.sha256(label.encode("utf-8")).digest()

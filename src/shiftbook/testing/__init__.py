@@ -1,0 +1,1 @@
+"""Public aids for testing: simulated clock, conformance suites, doubles."""

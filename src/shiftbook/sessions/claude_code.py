@@ -68,6 +68,7 @@ _WRAPPED_TAGS: Mapping[str, str] = {
     "ide_diagnostics": "editor context",
 }
 _OPENING_TAG = re.compile(r"\s*<([a-z][a-z_-]*)>")
+_BLANK = re.compile(r"\s*")
 _INTERRUPT = re.compile(r"\s*\[Request interrupted by user[^\]\n]*\]\s*")
 
 
@@ -309,39 +310,37 @@ def told_apart(text: str) -> tuple[list[str], str | None]:
     The words are verbatim; only whole `_WRAPPED_TAGS` elements before and after them are taken off.
     """
     notices: list[str] = []
-    words = text
+    start = 0
     while True:
-        if _INTERRUPT.fullmatch(words):
+        if _INTERRUPT.fullmatch(text, start):
             return [*notices, "interrupt"], None
         for opening, what in _ECHO_OPENINGS.items():
-            if words.startswith(opening):
+            if text.startswith(opening, start):
                 return [*notices, what], None
-        opened = _OPENING_TAG.match(words)
+        opened = _OPENING_TAG.match(text, start)
         tag = opened.group(1) if opened else ""
         if tag in _ECHO_TAGS:
             return [*notices, _ECHO_TAGS[tag]], None
         if tag not in _WRAPPED_TAGS:
             break
-        end = words.find(f"</{tag}>")
         notices.append(_WRAPPED_TAGS[tag])
-        if end < 0:
+        closing = text.find(f"</{tag}>", start)
+        if closing < 0:
             return notices, None
-        words = words[end + len(f"</{tag}>") :]
-        if not words.strip():
+        start = closing + len(f"</{tag}>")
+        if _BLANK.fullmatch(text, start):
             return notices, None
-    return _without_tail(notices, words)
-
-
-def _without_tail(notices: list[str], words: str) -> tuple[list[str], str | None]:
-    """Take the wrapped elements off the end, as many as there are."""
+    end = len(text)
     while True:
-        bare = words.rstrip()
-        tag = next((tag for tag in _WRAPPED_TAGS if bare.endswith(f"</{tag}>")), None)
-        start = -1 if tag is None else bare.rfind(f"<{tag}>")
-        if tag is None or start < 0:
-            return notices, words
+        last = end
+        while last > start and text[last - 1].isspace():
+            last -= 1
+        tag = next((tag for tag in _WRAPPED_TAGS if text.endswith(f"</{tag}>", start, last)), "")
+        opening_at = text.rfind(f"<{tag}>", start, last) if tag else -1
+        if opening_at < 0:
+            return notices, text[start:end]
         notices.append(_WRAPPED_TAGS[tag])
-        words = bare[:start]
+        end = opening_at
 
 
 FORMAT = Format(

@@ -10,6 +10,7 @@ It refuses a session in which nobody says anything.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
@@ -65,7 +66,7 @@ class Draft:
         self._named: dict[str, int] = {}
         self._steps: list[tuple[tuple[int, int], PersonText | Notice | OpenReply]] = []
         self._replies: dict[Hashable, OpenReply] = {}
-        self._waiting: dict[str, list[tuple[OpenReply, int]]] = {}
+        self._waiting: dict[str, list[tuple[OpenReply, deque[int]]]] = {}
         self._answered: set[str] = set()
 
     def name(self, what: str, times: int = 1) -> None:
@@ -101,7 +102,10 @@ class Draft:
         if isinstance(part, MissingPart):
             self.name(part.what)
         if isinstance(part, CallPart):
-            self._waiting.setdefault(part.id, []).append((reply, len(reply.answers)))
+            waiting = self._waiting.setdefault(part.id, [])
+            if not waiting or waiting[-1][0] is not reply:
+                waiting.append((reply, deque()))
+            waiting[-1][1].append(len(reply.answers))
             reply.answers.append(None)
 
     def answer(self, call: str, answer: Answer) -> None:
@@ -113,10 +117,10 @@ class Draft:
         if not waiting:
             self.name("second answer to a call" if call in self._answered else "answer without a call")
             return
-        nearest = waiting[-1][0]
-        first = next(at for at, (reply, _) in enumerate(waiting) if reply is nearest)
-        _, index = waiting.pop(first)
-        nearest.answers[index] = answer
+        nearest, calls = waiting[-1]
+        nearest.answers[calls.popleft()] = answer
+        if not calls:
+            waiting.pop()
         self._answered.add(call)
 
     def session(
@@ -129,7 +133,9 @@ class Draft:
         """The session, its steps in order; without `requests_in_file` every request is a reply here."""
         if not self._steps:
             raise self._place.unreadable("holds no person's words and no reply: there is nothing to run")
-        self.name("call without an answer", sum(len(calls) for calls in self._waiting.values()))
+        self.name(
+            "call without an answer", sum(reply.answers.count(None) for reply in self._replies.values())
+        )
         self.name("sidechain line", sidechains_skipped)
         ordered = sorted(self._steps, key=lambda entry: entry[0])
         steps: list[Step] = [step.closed() if isinstance(step, OpenReply) else step for _, step in ordered]

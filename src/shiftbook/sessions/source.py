@@ -166,7 +166,7 @@ class Source:
         lines: list[str] = []
         total, last = 0, 0
         for number, line in self._byte_lines():
-            total += len(line)
+            total += len(line) + number - last - 1
             if total > DOCUMENT_BYTES_MAX:
                 self._too_large(number, "a session file that is one JSON document", DOCUMENT_BYTES_MAX)
             lines.append("\n" * (number - last - 1))

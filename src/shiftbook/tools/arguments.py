@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from shiftbook import canonical
-from shiftbook.errors import AgentMistake
+from shiftbook.errors import AgentMistake, NotCanonical
 from shiftbook.messages import Json
 from shiftbook.tools.contract import BadArguments
 from shiftbook.tools.signature import REQUIRED, Parameter, Parameters
@@ -51,7 +51,7 @@ class Arguments:
             text = json.dumps(dict(arguments), allow_nan=False)
         except (TypeError, ValueError, RecursionError):
             raise BadArguments(
-                f"The arguments of {self._tool} hold something that JSON cannot say, such as NaN or an infinity."
+                f"The arguments of {self._tool} hold what JSON cannot say, such as NaN or an infinity."
             ) from None
         try:
             checked = self._model.model_validate_json(text, strict=True)
@@ -118,7 +118,7 @@ def _make_schema(tool: str, model: type[BaseModel]) -> Mapping[str, Json]:
 
         ignored_warning_kinds = frozenset({"skipped-choice", "non-serializable-default"})  # type: ignore[assignment]
 
-        def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        def field_title_should_be_set(self, schema: Any) -> bool:
             return False
 
     try:
@@ -127,9 +127,9 @@ def _make_schema(tool: str, model: type[BaseModel]) -> Mapping[str, Json]:
             definition.pop("title", None)
         schema.setdefault("properties", {})
         canonical.encode(schema)
-    except (PydanticUserError, TypeError, ValueError, canonical.NotCanonical) as error:
+    except (PydanticUserError, TypeError, ValueError, NotCanonical) as error:
         raise AgentMistake(
-            f"Tool {tool!r}: its parameters have no JSON schema ({_clip(str(error).partition(chr(10))[0], 200)}). "
+            f"Tool {tool!r}: its parameters have no JSON schema ({_first_line(error)}). "
             "Use types that JSON can carry."
         ) from error
     return schema
@@ -144,10 +144,11 @@ def _unfit(tool: str, parameters: tuple[Parameter, ...], error: Exception) -> Ag
             TypeAdapter(parameter.annotation, config=ConfigDict(strict=True))
         except Exception:  # noqa: BLE001 - as above; the cause is told in one sentence, not by its own text
             return AgentMistake(
-                f"Tool {tool!r}: parameter {parameter.name!r} has the type {_clip(str(parameter.annotation), 80)}, "
-                "which has no JSON schema. Use types that JSON can carry."
+                f"Tool {tool!r}: parameter {parameter.name!r} has the type "
+                f"{_clip(str(parameter.annotation), 80)}, which has no JSON schema. "
+                "Use types that JSON can carry."
             )
-    return AgentMistake(f"Tool {tool!r}: its parameters have no JSON schema ({_clip(str(error), 200)}).")
+    return AgentMistake(f"Tool {tool!r}: its parameters have no JSON schema ({_first_line(error)}).")
 
 
 def _field(number: int) -> str:
@@ -164,6 +165,10 @@ def _json_can_say(value: object) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False
     return True
+
+
+def _first_line(error: Exception) -> str:
+    return _clip(str(error).partition("\n")[0], FAULT_CHARS_MAX)
 
 
 def _clip(text: str, chars_max: int) -> str:

@@ -30,7 +30,7 @@ class OutcomeUnknown(ShiftbookError):
 
 
 class TryAgain(ShiftbookError):
-    """Raise this in a tool when nothing happened and the same call may be tried again (`attempts` allowing)."""
+    """Raise this in a tool when nothing happened and the call may be tried again (`attempts` allowing)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ _GOOGLE_ITEM = re.compile(r"(\s+)\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)")
 _NUMPY_ITEM = re.compile(r"(\w+(?:\s*,\s*\w+)*)\s*(?::.*)?")
 _SPHINX_ITEM = re.compile(r":param\s+(?:[^:]*\s)?(\w+)\s*:\s*(.*)")
 _SECTION = re.compile(
-    r"(?:Args|Arguments|Parameters|Params|Returns|Return|Yields|Raises|Examples?|Notes?|Warnings?|See Also):\s*"
+    r"(?:Args|Arguments|Parameters|Params|Returns?|Yields|Raises|Examples?|Notes?|Warnings?|See Also):\s*"
 )
 
 

@@ -7,6 +7,7 @@ a second context, annotations that cannot be resolved.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections.abc import Callable, Mapping
@@ -60,8 +61,8 @@ def check_shape(function: Callable[..., object], tool: str) -> inspect.Signature
                 )
             case _ if parameter.annotation is parameter.empty:
                 raise AgentMistake(
-                    f"Tool {tool!r}: parameter {parameter.name!r} has no annotation, so the model cannot be told "
-                    "what to pass. Annotate it; for a method, declare the bound method: "
+                    f"Tool {tool!r}: parameter {parameter.name!r} has no annotation, so the model cannot be "
+                    "told what to pass. Annotate it; for a method, declare the bound method: "
                     "tool(repeat=...)(service.method)."
                 )
     return signature
@@ -86,18 +87,21 @@ def read_parameters(function: Callable[..., object], tool: str) -> Parameters:
     return Parameters(tuple(from_model), context)
 
 
+def bare(function: Callable[..., object]) -> Callable[..., object]:
+    """The function that was written, without wrappers and partial arguments; of an object its `__call__`."""
+    function = inspect.unwrap(function)
+    while isinstance(function, functools.partial):
+        function = inspect.unwrap(function.func)
+    return function if inspect.isroutine(function) else type(function).__call__
+
+
 def _hints(function: Callable[..., object], tool: str) -> Mapping[str, Any]:
-    bare: Any = inspect.unwrap(function)
-    while hasattr(bare, "func"):
-        bare = bare.func
-    if not inspect.isroutine(bare):
-        bare = type(bare).__call__
     try:
-        return get_type_hints(bare, include_extras=True)
-    except Exception as error:  # noqa: BLE001 - an annotation is any code, and evaluating it raises anything
+        return get_type_hints(bare(function), include_extras=True)
+    except Exception as error:  # an annotation is any code, and evaluating it raises anything
         raise AgentMistake(
-            f"Tool {tool!r}: an annotation cannot be resolved ({type(error).__name__}: {error}). Define its types "
-            "at the top of the module that defines the tool."
+            f"Tool {tool!r}: an annotation cannot be resolved ({type(error).__name__}: {error}). Define its "
+            "types at the top of the module that defines the tool."
         ) from error
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shiftbook.economics.cache import Cache, serve, serve_all, share, with_ttl
+from shiftbook.economics.cache import Cache, serve, serve_all, share
 from shiftbook.economics.cache_request import (
     CacheBlock,
     CacheCount,
@@ -127,6 +126,17 @@ def test_five_minutes_end_by_the_clock(gap, read):
 def test_each_use_starts_the_life_anew():
     used = [prompt(SYSTEM, at=200.0 * n) for n in range(6)]
     assert [count.read for count in serve_all(RULE, used)] == [0, 5_000, 5_000, 5_000, 5_000, 5_000]
+
+
+def test_a_hit_found_by_looking_back_starts_its_life_anew():
+    requests = [prompt(SYSTEM), prompt(SYSTEM, block("a"), at=200.0), prompt(SYSTEM, block("b"), at=450.0)]
+    assert serve_all(RULE, requests)[2].read == 5_000
+
+
+def test_a_marked_prefix_before_the_hit_starts_its_life_anew():
+    marks = (Marker(0), Marker(1))
+    marked = [prompt(SYSTEM, block("a"), at=at, markers=marks) for at in (0.0, 200.0)]
+    assert serve_all(RULE, [*marked, prompt(SYSTEM, block("b"), at=450.0)])[2].read == 5_000
 
 
 def test_a_prefix_that_no_marker_or_hit_touched_is_not_kept_alive():
@@ -305,14 +315,13 @@ def test_share_takes_the_life_it_is_told_for_writes_as_well():
     assert counts[None] == CacheCount(0, 10_000, 5_000, 0)
 
 
-def test_share_sets_every_rule_to_the_life_it_is_told():
+def test_share_sets_a_rule_without_markers_to_the_life_it_is_told():
     requests = [prompt(SYSTEM, markers=()), prompt(SYSTEM, at=600.0, markers=())]
     assert [share(requests, OPENAI_PREFIXES, ttl).count.read for ttl in ("5m", "1h", None)] == [
         0,
         4_992,
         4_992,
     ]
-    assert with_ttl(BreakpointRule(), None) == BreakpointRule(life=inf)
 
 
 def test_requests_out_of_time_are_refused_unless_the_clock_is_left_out():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -9,7 +10,7 @@ import pytest
 
 from shiftbook.economics import usage_forms
 from shiftbook.economics.cost import PriceList, Rate, cents, cost, total
-from shiftbook.economics.price_book import price_list
+from shiftbook.economics.price_book import price_list, price_source
 from shiftbook.errors import BadInput
 from shiftbook.messages import Usage
 
@@ -101,6 +102,13 @@ def test_a_gateway_id_finds_its_maker_and_the_list_names_its_source_and_moment()
     found = known("anthropic/claude-opus-5")
     assert (found.model, found.at) == ("claude-opus-5", AT)
     assert found.source.startswith("genai-prices 0.2.")
+
+
+def test_without_the_price_package_every_model_is_unknown(monkeypatch):
+    assert price_source() == known("gpt-4o").source
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    assert price_source() is None
+    assert price_list("gpt-4o", AT) is None
 
 
 def test_prices_follow_the_date_and_the_hour():

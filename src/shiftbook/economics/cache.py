@@ -11,14 +11,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from shiftbook.economics.cache_request import CacheCount, CacheRequest, Ttl
-from shiftbook.economics.cache_rules import (
-    BreakpointRule,
-    CacheRule,
-    Kept,
-    KeptPrefixes,
-    MarkerRule,
-    PrefixRule,
-)
+from shiftbook.economics.cache_rules import CacheRule, Kept, KeptPrefixes, MarkerRule
 from shiftbook.errors import BadInput
 
 _SECONDS: Mapping[Ttl, float] = {"5m": 300.0, "1h": 3600.0}
@@ -70,28 +63,23 @@ def serve_all(rule: CacheRule, requests: Iterable[CacheRequest]) -> tuple[CacheC
 def share(requests: Iterable[CacheRequest], rule: CacheRule, ttl: Ttl | None) -> CacheShare:
     """The share of prompt tokens that `rule` serves from its cache, every life being `ttl`.
 
-    `ttl` None leaves the clock out: what was kept stays kept, and requests may come in any order of time.
-    Otherwise all markers and all lives are set to it, whatever the rule's own are.
+    `ttl` None stops the clock: what was kept stays kept, and requests may come in any order of time.
+    Otherwise every marker, or a rule without lives in its markers, is set to `ttl`.
     """
-    lived = with_ttl(rule, ttl)
-    counts = serve_all(lived, (_marked(request, ttl) for request in requests))
-    total = CacheCount()
+    counts = serve_all(_lived(rule, ttl), (_timed(request, ttl) for request in requests))
+    pooled = CacheCount()
     for count in counts:
-        total += count
-    return CacheShare(len(counts), total)
+        pooled += count
+    return CacheShare(len(counts), pooled)
 
 
-def with_ttl(rule: CacheRule, ttl: Ttl | None) -> CacheRule:
-    """The same rule with every life set to `ttl`, endless for None."""
-    life = inf if ttl is None else _SECONDS[ttl]
-    match rule:
-        case MarkerRule():
-            return replace(rule, life_5m=life, life_1h=life)
-        case BreakpointRule() | PrefixRule():
-            return replace(rule, life=life)
+def _lived(rule: CacheRule, ttl: Ttl | None) -> CacheRule:
+    if ttl is None or isinstance(rule, MarkerRule):
+        return rule
+    return replace(rule, life=_SECONDS[ttl])
 
 
-def _marked(request: CacheRequest, ttl: Ttl | None) -> CacheRequest:
+def _timed(request: CacheRequest, ttl: Ttl | None) -> CacheRequest:
     if ttl is None:
         return replace(request, at=0.0)
     return replace(request, markers=tuple(replace(marker, ttl=ttl) for marker in request.markers))

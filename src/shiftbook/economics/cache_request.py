@@ -23,7 +23,9 @@ _RANKS: Mapping[Tier, int] = {"tools": 0, "system": 1, "messages": 2}
 
 @dataclass(frozen=True, slots=True)
 class CacheBlock:
-    """One content block: the digest of its exact bytes (role and framing included) and its tokens.
+    """One content block as the vendor counts them: a text, a call, a result, each by itself.
+
+    `digest` covers its exact bytes, role and framing included; `tokens` is its size by any one meter.
 
     `anchor` says that a user or tool message ends here: OpenAI's own breakpoint may stand there.
     """

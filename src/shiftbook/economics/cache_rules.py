@@ -63,7 +63,7 @@ class MarkerRule:
             )
         digests, tokens = prefix_digests(request), prefix_tokens(request)
         markers = [marker for marker in request.markers if tokens[marker.at] >= self.minimum]
-        hit = self._deepest(kept, request.at, markers, digests, tokens)
+        hit = self._deepest(kept, request.at, markers, digests)
         read = 0 if hit is None else tokens[hit]
         hour = max((tokens[m.at] for m in markers if m.ttl == "1h"), default=0)
         last = tokens[markers[-1].at] if markers else 0
@@ -73,16 +73,11 @@ class MarkerRule:
         return CacheCount(request.tokens - read - write_1h - write_5m, read, write_5m, write_1h)
 
     def _deepest(
-        self,
-        kept: KeptPrefixes,
-        at: float,
-        markers: list[Marker],
-        digests: list[bytes],
-        tokens: list[int],
+        self, kept: KeptPrefixes, at: float, markers: list[Marker], digests: list[bytes]
     ) -> int | None:
         for marker in reversed(markers):
             for place in range(marker.at, max(-1, marker.at - self.look_back), -1):
-                if tokens[place] >= self.minimum and _alive(kept, digests[place], at):
+                if _alive(kept, digests[place], at):
                     return place
         return None
 

@@ -2,7 +2,8 @@
 
 The package ships its table with itself; nothing is fetched. Its release is the date of the table, so the
 version stands in each list's source. A model that it does not know, or prices by something other than text
-tokens, has no list: None, and what was spent stays unknown.
+tokens, has no list: None, and what was spent stays unknown. Without the package every model is unknown, and
+`price_source` says so.
 """
 
 from __future__ import annotations
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
     from genai_prices.types import TieredPrices
 
 
+def price_source() -> str | None:
+    """Name and version of the price table in use, with its date where it was updated since; None: no table."""
+    try:
+        from genai_prices import __version__
+        from genai_prices.data_snapshot import get_snapshot
+    except ImportError:
+        return None
+    snapshot = get_snapshot()
+    updated = f", updated {snapshot.timestamp:%Y-%m-%d}" if snapshot.from_auto_update else ""
+    return f"genai-prices {__version__}{updated}"
+
+
 def price_list(model: str, at: datetime, *, vendor: str | None = None) -> PriceList | None:
     """The prices that held for `model` at `at` (with a time zone), or None when they are not known.
 
@@ -28,7 +41,9 @@ def price_list(model: str, at: datetime, *, vendor: str | None = None) -> PriceL
     """
     if at.tzinfo is None:
         raise BadInput("Prices are asked for at a moment without a time zone; give one, such as UTC.")
-    from genai_prices import __version__
+    source = price_source()
+    if source is None:
+        return None
     from genai_prices.data_snapshot import get_snapshot
 
     snapshot = get_snapshot()
@@ -44,11 +59,10 @@ def price_list(model: str, at: datetime, *, vendor: str | None = None) -> PriceL
     prices = found.get_prices(at)
     if prices.input_mtok is None or prices.output_mtok is None or prices.requests_kcount is not None:
         return None
-    updated = f", updated {snapshot.timestamp:%Y-%m-%d}" if snapshot.from_auto_update else ""
     write_5m = prices.cache_write_mtok if prices.cache_write_5m_mtok is None else prices.cache_write_5m_mtok
     return PriceList(
         model=found.id,
-        source=f"genai-prices {__version__}{updated}",
+        source=source,
         at=at,
         uncached=_rate(prices.input_mtok),
         output=_rate(prices.output_mtok),

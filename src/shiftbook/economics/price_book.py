@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def price_source() -> str | None:
-    """Name and version of the price table in use, with its date where it was updated since; None: no table."""
+    """Name and version of the price table in use, with its date if it was updated since; None: no table."""
     try:
         from genai_prices import __version__
         from genai_prices.data_snapshot import get_snapshot

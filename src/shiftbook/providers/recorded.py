@@ -188,8 +188,8 @@ def recorded_deliveries(session: Session) -> list[list[Delivery]]:
     """For each turn, from 0 (before the first), what goes into the inbox when its reply has been delivered.
 
     People's texts come after the reply that they followed, also those written among its results. Where the
-    next reply would follow with nothing said in between, a line by the recording itself says what stood there,
-    so that the run goes on and nothing is put into a person's mouth.
+    next reply would follow with nothing said in between, a line by the recording itself says what stood
+    there, so that the run goes on and nothing is put into a person's mouth.
     """
     gaps: list[tuple[list[str], list[str]]] = [([], [])]
     for step in session.steps:
@@ -264,7 +264,7 @@ def _monotone(session: Session) -> tuple[list[int | None], list[list[int | None]
             replies.append(reached[-1])
             answers.append([])
             for answer in step.answers:
-                reached.append(_later(reached[-1], answer and answer.at_ms))
+                reached.append(_later(reached[-1], None if answer is None else answer.at_ms))
                 answers[-1].append(reached[-1])
     return replies, answers, next((at_ms for at_ms in reached if at_ms is not None), None)
 

@@ -160,8 +160,8 @@ class Scripted:
             return self._script(request)
         if not 1 <= request.turn <= len(self._script):
             raise ProviderFault(
-                f"The script of {self.name!r} has {len(self._script)} steps and turn {request.turn} was asked "
-                "for: end it with a reply that makes no call, or add steps.",
+                f"The script of {self.name!r} has {len(self._script)} steps and turn {request.turn} was "
+                "asked for: end it with a reply that makes no call, or add steps.",
                 retryable=False,
             )
         return self._script[request.turn - 1]

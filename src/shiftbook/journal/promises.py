@@ -111,7 +111,9 @@ class LeaseRow:
 class Leases(Protocol):
     """One holder a run; the epoch only grows."""
 
-    async def take(self, run: str, holder: Holder, lease_ms: int, *, new: bool = False, above: int = 0) -> Lease:
+    async def take(
+        self, run: str, holder: Holder, lease_ms: int, *, new: bool = False, above: int = 0
+    ) -> Lease:
         """Take the lease with an epoch greater than every one before and than `above`.
 
         A lease that ran out, was given back, or whose holder is known to be dead on this host is replaced;

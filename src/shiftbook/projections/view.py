@@ -89,6 +89,8 @@ class RunView:
     interruptions: int = 0
     """Replies cut off one after another, without a whole one between."""
     answers: int = 0
+    answered_at: int = 0
+    """Position of the last whole reply, 0 before the first."""
     started: int = 0
     finished: int = 0
     cut_off: int = 0
@@ -174,6 +176,7 @@ def _answered(view: RunView, entry: Entry, what: ModelAnswered) -> None:
     _wakes(view, entry, what)
     view.ask, view.interruptions = None, 0
     view.answers += 1
+    view.answered_at = entry.position
     view.used = add_usage(view.used, what.usage)
     view.calls = {
         part.id: OpenCall(

@@ -11,10 +11,9 @@ import asyncio
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 from shiftbook.entries import ActionFinished, ActionStarted, Outcome, UserContent, Warned
-from shiftbook.messages import Text
+from shiftbook.messages import Media, Missing, Text
 from shiftbook.projections.view import OpenCall, action_key
 from shiftbook.run.desk import Desk
 from shiftbook.run.step import UNKNOWN_TEXT, Dispatch, Reconcile, Settle
@@ -38,8 +37,10 @@ CANCELLED_TEXT = (
     "This call was cancelled while it was running. It may have taken effect in part. "
     "Check before repeating it."
 )
-TIMEOUT_TEXT = "No result within {seconds} s. " + UNKNOWN_TEXT.split(": ", 1)[0] + (
-    ": it may or may not have taken effect. Do not assume either; check before repeating it."
+TIMEOUT_TEXT = (
+    "No result within {seconds} s. "
+    + UNKNOWN_TEXT.split(": ", 1)[0]
+    + (": it may or may not have taken effect. Do not assume either; check before repeating it.")
 )
 
 
@@ -129,7 +130,8 @@ def _within(content: UserContent, limit: int) -> tuple[UserContent, int]:
     total = sum(len(part.text) for part in content if isinstance(part, Text))
     if total * 4 <= limit:
         return content, 0
-    kept, left, over = [], limit, 0
+    kept: list[Text | Media | Missing] = []
+    left, over = limit, 0
     for part in content:
         if not isinstance(part, Text):
             kept.append(part)
@@ -145,7 +147,10 @@ def _within(content: UserContent, limit: int) -> tuple[UserContent, int]:
 
 def _context(desk: Desk, call: OpenCall, attempt: int) -> Context:
     loop = asyncio.get_running_loop()
-    report = partial(loop.call_soon_threadsafe, desk.watcher.progress, call.call)
+
+    def report(message: str) -> None:
+        loop.call_soon_threadsafe(desk.watcher.progress, call.call, message)
+
     return Context(
         run=desk.book.run,
         call=call.call,
@@ -180,7 +185,9 @@ async def _attempt(desk: Desk, call: OpenCall, attempt: int) -> Ended:
     except BadArguments as fault:
         return Ended("failed", (Text(f"The arguments do not fit: {fault}. Nothing was done."),))
     except OutcomeUnknown as fault:
-        return Ended("unknown", (Text(f"{UNKNOWN_TEXT} The tool says: {fault}" if str(fault) else UNKNOWN_TEXT),))
+        return Ended(
+            "unknown", (Text(f"{UNKNOWN_TEXT} The tool says: {fault}" if str(fault) else UNKNOWN_TEXT),)
+        )
     except Exception as fault:  # whatever an author's tool raises is its result
         return _failed(fault)
     finally:
@@ -196,8 +203,9 @@ async def _timed(tool: Tool, call: OpenCall, context: Context) -> Output:
     arguments = call.arguments or {}
     if tool.timeout_ms is None:
         return await tool.run(arguments, context)
+    limit = asyncio.timeout(tool.timeout_ms / 1000)
     try:
-        async with asyncio.timeout(tool.timeout_ms / 1000) as limit:
+        async with limit:
             return await tool.run(arguments, context)
     except TimeoutError:
         if limit.expired():

@@ -66,7 +66,9 @@ class Agent:
         if self.cap < 1:
             raise AgentMistake(f"The cap is {self.cap} tokens: it has to be at least 1.")
         if self.mark is not None and not 0 < self.mark <= self.cap:
-            raise AgentMistake(f"The mark of {self.mark} tokens has to lie between 1 and the cap of {self.cap}.")
+            raise AgentMistake(
+                f"The mark of {self.mark} tokens has to lie between 1 and the cap of {self.cap}."
+            )
         policy_named(self.policy)
 
     @property

@@ -109,11 +109,11 @@ class Book:
         self._taken.clear()
         if self.on_entry is not None:
             for index, item in enumerate(drafts):
-                self.on_entry(
-                    Entry(first + index, stamps[index], self.lease.epoch, item.what, item.redacted)
-                )
+                self.on_entry(Entry(first + index, stamps[index], self.lease.epoch, item.what, item.redacted))
 
-    async def commit_unless_mail(self, whats: Sequence[What], *, snapshot: Snapshot | None = None) -> list[Entry] | None:
+    async def commit_unless_mail(
+        self, whats: Sequence[What], *, snapshot: Snapshot | None = None
+    ) -> list[Entry] | None:
         """Commit what is staged and `whats` behind it, if no inbox item waits.
 
         If one does, what was staged is committed alone, `whats` never happened, and None is returned.
@@ -139,8 +139,8 @@ async def read_entries(store: Store, run: str, after: int = 0, until: int | None
             if name is None:
                 entries.append(open_row(row))
             else:
-                content = await store.blobs.get(run, name)
-                entries.append(open_row(row, lambda _name, content=content: content))
+                content = {name: await store.blobs.get(run, name)}
+                entries.append(open_row(row, content.__getitem__))
         if len(rows) < limit:
             break
         after = rows[-1].position

@@ -110,4 +110,3 @@ class Desk:
 def facts_of(tools: Mapping[str, Tool]) -> Mapping[str, ToolFacts]:
     """What `step` knows of each tool."""
     return {name: ToolFacts(tool.repeat, contract_digest(tool)) for name, tool in tools.items()}
-

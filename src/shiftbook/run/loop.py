@@ -15,10 +15,10 @@ from types import TracebackType
 from shiftbook import canonical
 from shiftbook._version import VERSION
 from shiftbook.clock import Clock, SystemClock, this_process
-from shiftbook.codec import from_plain, to_plain
 from shiftbook.entries import (
     Entry,
     LimitReached,
+    ModelAnswered,
     ModelInterrupted,
     PersonSaid,
     RunOpened,
@@ -26,17 +26,19 @@ from shiftbook.entries import (
     State,
     UserContent,
 )
-from shiftbook.errors import CapTooSmall, UnknownRun
+from shiftbook.errors import UnknownRun
 from shiftbook.journal.open import open_store
 from shiftbook.journal.promises import InboxItem, Snapshot, Store
-from shiftbook.messages import Text
+from shiftbook.messages import Json, Text
 from shiftbook.policies import policy_named
 from shiftbook.projections.view import RunView
-from shiftbook.prompt.epoch import EpochPrompt, Full
-from shiftbook.prompt.measure import Gauge, fixed_tokens
+from shiftbook.payload import from_plain, to_plain
+from shiftbook.prompt.epoch import EpochPrompt
+from shiftbook.prompt.grow import first_prompt
+from shiftbook.prompt.measure import Gauge
 from shiftbook.run import actions, model
 from shiftbook.run.agent import Agent, declare
-from shiftbook.run.book import Book
+from shiftbook.run.book import Book, read_entries
 from shiftbook.run.desk import Desk, NoWatcher, Watcher, facts_of
 from shiftbook.run.keeper import LeaseKeeper
 from shiftbook.run.restore import SNAPSHOT_EVERY, restore, snapshot_of
@@ -72,6 +74,8 @@ class Summary:
     actions: int
     cut_off: int
     repeated: int
+    reply: str = ""
+    """The words of the last whole reply."""
 
 
 async def start(
@@ -89,15 +93,16 @@ async def start(
 
     Raises `CapTooSmall`, `AgentMistake` and `RunExists` before anything is written.
     """
-    desk_of = _Setting(store, agent, clock or SystemClock(), watcher or NoWatcher())
-    name = run or desk_of.clock.new_run_id()
+    setting = _Setting(store, agent, clock or SystemClock(), watcher or NoWatcher())
+    name = run or setting.clock.new_run_id()
     lease = await store.leases.take(name, this_process(), lease_ms, new=True)
     head = await store.entries.head(name)
-    book = Book(store, desk_of.clock, lease, head.position, head.head, agent.redact)
-    desk = desk_of.desk(book, RunView(), EpochPrompt(0, desk_of.fixed, ""))
-    desk.note(RunOpened(name, desk_of.declaration.entry.agent, VERSION, tuple(tags)))
+    book = Book(store, setting.clock, lease, head.position, head.head, agent.redact)
+    prompt = first_prompt(setting.declaration.entry.declaration, setting.gauge)
+    desk = setting.desk(book, RunView(), prompt)
+    desk.note(RunOpened(name, setting.declaration.entry.agent, VERSION, tuple(tags)))
     desk.note(
-        desk_of.declaration.entry, blobs={desk_of.declaration.entry.declaration: desk_of.declaration.blob}
+        setting.declaration.entry, blobs={setting.declaration.entry.declaration: setting.declaration.blob}
     )
     handle = Run(desk, lease_ms)
     if message is not None:
@@ -128,10 +133,10 @@ async def resume(
         head = await store.entries.head(run)
         if head.position == 0:
             raise UnknownRun(run)
-        view, prompt, fresh = await restore(store, run, setting.gauge, setting.fixed)
+        restored = await restore(store, run)
         book = Book(store, setting.clock, lease, head.position, head.head, agent.redact)
-        desk = setting.desk(book, view, prompt)
-        desk.fresh.extend(fresh)
+        desk = setting.desk(book, restored.view, restored.prompt(setting.gauge))
+        desk.fresh.extend(restored.prompts.fresh)
         desk.mail = bool(await store.inbox.waiting(run, 1))
         handle = Run(desk, lease_ms)
         if message is not None:
@@ -151,10 +156,8 @@ class _Setting:
         self.declaration = declare(agent)
         self.tools = {tool.name: tool for tool in sorted(agent.tools, key=lambda tool: tool.name)}
         self.schemas = tuple(tool.schema for tool in self.tools.values())
-        self.gauge = Gauge()
-        self.fixed = agent.fixed + fixed_tokens(agent.instructions, self.schemas, self.gauge, agent.cap)
-        if self.fixed > agent.cap:
-            raise CapTooSmall(self.fixed, agent.cap)
+        self.gauge = Gauge(agent.instructions, self.schemas, filler=agent.fixed)
+        self.gauge.check(agent.cap)
 
     def desk(self, book: Book, view: RunView, prompt: EpochPrompt) -> Desk:
         book.on_entry = self.watcher.entry
@@ -231,7 +234,7 @@ class Run:
         self._going = False
         desk.wish, desk.why = "go", ""
         desk.cancelled.clear()
-        return self.summary()
+        return await self.summary()
 
     async def entries(self) -> AsyncIterator[Entry]:
         """Go on until the run rests, and hand out each entry as it is committed."""
@@ -256,11 +259,24 @@ class Run:
                 work.cancel()
                 await asyncio.wait({work})
 
-    def summary(self) -> Summary:
+    async def summary(self) -> Summary:
         """How the run stands."""
         view = self._desk.view
+        words = ""
+        if view.answered_at:
+            at = view.answered_at
+            for entry in await read_entries(self._desk.book.store, self.id, at - 1, at):
+                if isinstance(entry.what, ModelAnswered):
+                    words = "".join(part.text for part in entry.what.parts if isinstance(part, Text))
         return Summary(
-            view.run, view.state, view.why, view.answers, view.finished, view.cut_off, view.repeated
+            run=view.run,
+            state=view.state,
+            why=view.why,
+            turns=view.answers,
+            actions=view.finished,
+            cut_off=view.cut_off,
+            repeated=view.repeated,
+            reply=words,
         )
 
     def keep_lease(self) -> None:
@@ -269,7 +285,10 @@ class Run:
         if store.name == ":memory:" or self._keeper is not None:
             return
         self._keeper = LeaseKeeper(
-            lambda: open_store(store.name, create=False), self._desk.book.lease, self._lease_ms, self._desk.book.lost
+            lambda: open_store(store.name, create=False),
+            self._desk.book.lease,
+            self._lease_ms,
+            self._desk.book.lost,
         )
         self._keeper.start()
 
@@ -324,7 +343,7 @@ class Run:
         if desk.view.position - self._snapshot_at < SNAPSHOT_EVERY:
             return None
         self._snapshot_at = desk.view.position
-        return snapshot_of(desk.view, desk.prompt)
+        return snapshot_of(desk.view, desk.prompt, desk.fresh)
 
     def _declare_changes(self) -> None:
         """Write down a changed agent before the first thing that it does."""
@@ -364,7 +383,7 @@ async def move_mail(desk: Desk) -> None:
     """Stage the waiting inbox items as the entries that they become; the next commit takes them."""
     await desk.book.commit()
     for item in await desk.book.store.inbox.waiting(desk.book.run):
-        plain = canonical.decode(item.payload)
+        plain: Json = canonical.decode(item.payload)
         desk.note(from_plain(item.kind, {**plain, "item": item.id}), taken=item.id)
     desk.mail = False
 

@@ -22,8 +22,19 @@ from shiftbook.entries import (
 )
 from shiftbook.errors import NotCanonical, ProviderFault
 from shiftbook.journal.promises import Snapshot
-from shiftbook.messages import AssistantPart, Call, CallDelta, Reply, ReplyEvent, Request, Text, TextDelta
-from shiftbook.prompt.epoch import Full, Growth, Rebuild
+from shiftbook.messages import (
+    AssistantPart,
+    Call,
+    CallDelta,
+    Emit,
+    Reply,
+    ReplyEvent,
+    Request,
+    Text,
+    TextDelta,
+)
+from shiftbook.policies.decide import decide
+from shiftbook.prompt.epoch import Choice, Full, Growth, Rebuild
 from shiftbook.prompt.grow import adopt, grow, new_epoch
 from shiftbook.run.desk import Desk
 from shiftbook.run.step import Ask, AskAgain
@@ -82,11 +93,17 @@ async def ask(desk: Desk, act: Ask, snapshot: Snapshot | None = None) -> Full | 
     return None
 
 
-def _choose(desk: Desk):  # type: ignore[no-untyped-def]
-    budget = desk.gauge.budget(desk.agent.cap, desk.agent.low_water)
-    if desk.prompt.declaration != desk.view.declaration and desk.view.prompt_epoch:
-        return desk.policy.reopen(desk.prompt, desk.fresh, budget, "the agent changed")
-    return desk.policy.choose(desk.prompt, desk.fresh, budget)
+def _choose(desk: Desk) -> Choice:
+    changed = desk.prompt.declaration != desk.view.declaration and desk.view.prompt_epoch > 0
+    return decide(
+        desk.policy,
+        desk.prompt,
+        desk.fresh,
+        desk.gauge,
+        cap=desk.agent.cap,
+        mark=desk.agent.low_water,
+        reason="the agent changed" if changed else None,
+    )
 
 
 async def ask_again(desk: Desk, act: AskAgain) -> None:
@@ -125,13 +142,14 @@ async def ask_again(desk: Desk, act: AskAgain) -> None:
     _answered(desk, act, reply)
 
 
-async def _send(desk: Desk, act: AskAgain, emit) -> Reply:  # type: ignore[no-untyped-def]
+async def _send(desk: Desk, act: AskAgain, emit: Emit) -> Reply:
     if act.at_ms is not None and (wait_ms := act.at_ms - desk.clock.now_ms()) > 0:
         await desk.clock.sleep_ms(wait_ms)
     request = request_of(desk, act)
     limit_ms = desk.agent.limits.request_ms
+    limit = asyncio.timeout(None if limit_ms is None else limit_ms / 1000)
     try:
-        async with asyncio.timeout(None if limit_ms is None else limit_ms / 1000) as limit:
+        async with limit:
             return await desk.agent.model.reply(request, emit)
     except TimeoutError as fault:
         if not limit.expired():
@@ -208,5 +226,5 @@ def _interrupted(desk: Desk, act: AskAgain, part: Part, reason: str) -> None:
 def back_off_ms(desk: Desk, tried: int, wished_ms: int | None) -> int:
     """The wait before the next attempt: the provider's wish, else doubling from the limit's minimum."""
     limits = desk.agent.limits
-    doubled = min(limits.retry_ms_max, limits.retry_ms_min * 2**tried)
+    doubled: int = min(limits.retry_ms_max, limits.retry_ms_min * 2**tried)
     return max(doubled, wished_ms or 0)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shiftbook.entries import ActionFinished, AgentDeclared, Entry, ModelAnswered, ModelInterrupted, PersonSaid
+from shiftbook.entries import (
+    ActionFinished,
+    AgentDeclared,
+    Entry,
+    ModelAnswered,
+    ModelInterrupted,
+    PersonSaid,
+)
 from shiftbook.messages import Media, Part
 
 

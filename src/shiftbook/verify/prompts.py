@@ -1,0 +1,85 @@
+"""Every prompt made again from its entries, holding the open epoch and not the run.
+
+A request within an epoch adds entries that came since; a rebuild may reach back to any entry, and those are
+read again from the store when a recipe names them. Refused before anything is rendered: a recipe that names
+entries to come, or so many ranges that making it would not end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shiftbook.entries import MODEL_VISIBLE, Entry, EpochOpened, ModelAsked, Recipe
+from shiftbook.errors import Damaged
+from shiftbook.journal.promises import Store
+from shiftbook.prompt.epoch import EpochPrompt
+from shiftbook.prompt.rederive import PromptFault, Rederived
+from shiftbook.run.book import read_entries
+
+RECIPE_FACTOR = 4
+"""A recipe's ranges may hold this many times the entries there are: more is no prompt, but a trap."""
+
+
+class Prompts:
+    """The fold over a run's entries, in order, from the start or from an epoch's opening."""
+
+    def __init__(self, store: Store, run: str, *, after: int = 0, declaration: str = "") -> None:
+        self._store = store
+        self._run = run
+        self._fold = Rederived(declaration=declaration)
+        self._since = after + 1
+        """From this position on, every model-visible entry is in memory; older ones if they are shown."""
+
+    @property
+    def prompt(self) -> EpochPrompt | None:
+        """The prompt of the last request taken."""
+        return self._fold.prompt
+
+    @property
+    def count(self) -> int:
+        """Requests that were made again."""
+        return self._fold.prompts
+
+    async def take(self, entry: Entry) -> list[PromptFault]:
+        """Fold one entry; what is wrong with the prompt that it asks for."""
+        fold, what = self._fold, entry.what
+        faults: list[PromptFault] = []
+        if isinstance(what, EpochOpened | ModelAsked):
+            wrong = _unusable(what.blocks, entry.position)
+            if wrong:
+                faults.append(PromptFault(entry.position, wrong))
+                entry = replace(entry, what=replace(what, blocks=()))
+            else:
+                await self._fetch(what.blocks)
+        is_fresh = fold.opening is not None
+        fold.take(entry)
+        faults += fold.faults
+        fold.faults.clear()
+        if isinstance(what, ModelAsked) and is_fresh and fold.prompt is not None:
+            fold.known = dict(fold.prompt.shown)
+            self._since = entry.position
+        return faults
+
+    async def _fetch(self, recipe: Recipe) -> None:
+        known = self._fold.known
+        for pick in recipe:
+            last = min(pick.last, self._since - 1)
+            if pick.form == "dropped" or all(at in known for at in {pick.first, last} if at <= last):
+                continue
+            try:
+                entries = await read_entries(self._store, self._run, pick.first - 1, last)
+            except Damaged:
+                continue  # Whoever reads the rows has told it; the renderer tells what it misses.
+            known.update((entry.position, entry) for entry in entries if type(entry.what) in MODEL_VISIBLE)
+
+
+def _unusable(recipe: Recipe, position: int) -> str:
+    """Why this recipe cannot be one of the entry at `position`, "" if it can."""
+    total = 0
+    for pick in recipe:
+        if not 1 <= pick.first <= pick.last < position:
+            return f"Its recipe picks the entries {pick.first} to {pick.last}, which are not before it."
+        total += pick.last - pick.first + 1 if pick.form != "dropped" else 1
+    if total > RECIPE_FACTOR * position:
+        return f"Its recipe picks {total} entries where there are {position - 1}."
+    return ""

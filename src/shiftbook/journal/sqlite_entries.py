@@ -44,10 +44,10 @@ class SqliteEntries:
 
     async def follow(self, run: str, after: int = 0) -> AsyncIterator[list[Row]]:
         pause_ms = float(POLL_MS_MIN)
-        seen: int | None = None
+        seen: tuple[int, int] | None = None
         while True:
             # The version is read before the rows: a commit in between shows as a new version next time.
-            version = self._reader.read(data_version)
+            version = (self._news.told, self._reader.read(data_version))
             if version != seen:
                 rows = self._reader.read(partial(read_rows, run=run, after=after, limit=PAGE_ROWS))
                 if rows:
@@ -61,7 +61,7 @@ class SqliteEntries:
 
 
 def data_version(database: Database) -> int:
-    """A number that changes whenever another connection, of this process or not, has committed."""
+    """A number that changes whenever another connection, of whatever process, has committed."""
     return int(database.rows("PRAGMA data_version")[0][0])
 
 

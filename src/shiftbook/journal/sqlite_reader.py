@@ -18,9 +18,12 @@ class News:
 
     def __init__(self) -> None:
         self._waiting: set[asyncio.Future[None]] = set()
+        self.told = 0
+        """How often there was news: a connection does not see its own commits as a new version."""
 
     def tell(self) -> None:
         """Wake everybody who waits."""
+        self.told += 1
         for future in self._waiting:
             if not future.done():
                 future.set_result(None)

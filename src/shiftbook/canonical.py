@@ -21,9 +21,10 @@ or dict as its base, a time zone as its offset; `fold` is dropped.
 
 Refused with `NotCanonical`, which names the type and the place: everything else. Sets, since they have no
 order; subclasses of bytes, Decimal and the dates, since they may hold more than their base; tuples as keys;
-keys that become equal; containers nested more than 200 deep (a `$map` counts as three), so no value and no
-text ends in a RecursionError. `decode` refuses every text that `encode` would not have written: another
-spacing, a key twice, an unknown tag, 1.00 for 1.0.
+keys that become equal; a zone offset with a part of a second, which Python loses when it reads ISO text;
+containers nested more than 200 deep (a `$map` counts as three), so no value and no text ends in a
+RecursionError. `decode` refuses every text that `encode` would not have written: another spacing, a key
+twice, an unknown tag, 1.00 for 1.0.
 """
 
 from __future__ import annotations
@@ -48,7 +49,6 @@ DEPTH_MAX = 200
 INT_SAFE_MAX = 2**53 - 1
 # Python may be told to refuse decimal conversions from 641 digits on; 2,000 bits are 603 digits.
 DECIMAL_BITS_MAX = 2000
-DECIMAL_DIGITS_MAX = 640
 
 _FREE = frozenset({str, bool, type(None)})
 _ODD = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -220,9 +220,15 @@ def _lower_scalar(value: object, path: tuple[object, ...]) -> object:
         # The exponent's letter follows the thread's decimal context; the canonical one is capital.
         return {"$decimal": str(value).replace("e", "E")}
     try:
+        if isinstance(value, (datetime, time)):
+            offset = value.utcoffset()
+            if offset is not None and offset.microseconds:
+                raise ValueError("a zone offset of a part of a second")
         return {_DATES[type(value)]: cast(date, value).isoformat()}
     except Exception as error:  # noqa: BLE001 - a time zone is foreign code and may raise anything
-        raise _refusal(path, f"has a time zone that fails with {type(error).__name__}") from None
+        raise _refusal(
+            path, f"has a time zone that fails: {type(error).__name__}: {_short(ascii(str(error)))}"
+        ) from None
 
 
 def _base(value: object) -> object:
@@ -276,15 +282,9 @@ def _lift_tag(tag: str, held: object) -> object:
         raise ValueError(f"{tag!a} does not hold what it should ({error})") from None
 
 
-def _lift_int(text: str) -> int:
-    if len(text) <= DECIMAL_DIGITS_MAX and "x" not in text:
-        return int(text)
-    return int(text, 16)
-
-
 _READERS: dict[str, Callable[[str], object]] = {
     "$float": float,
-    "$int": _lift_int,
+    "$int": lambda text: int(text, 16 if "x" in text else 10),
     "$bytes": lambda text: binascii.a2b_base64(text, strict_mode=True),
     "$decimal": Decimal,
     "$datetime": datetime.fromisoformat,

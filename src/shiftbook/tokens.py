@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import sys
-import threading
+from functools import cache
 from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import NewType, Protocol, cast
@@ -68,42 +67,36 @@ class BpeMeter:
     name = "o200k"
 
     def count(self, text: str) -> Tokens:
-        counter = _shared or _load()
         try:
-            return Tokens(counter.count(text))
+            return Tokens(_counter().count(text))
         except UnicodeEncodeError:
-            return Tokens(counter.count(text.encode("utf-8", "backslashreplace").decode("utf-8")))
+            return Tokens(_counter().count(text.encode("utf-8", "backslashreplace").decode("utf-8")))
 
 
 class _Counter(Protocol):
     def count(self, text: str) -> int: ...
 
 
-_shared: _Counter | None = None
-_loading = threading.Lock()
+@cache
+def _counter() -> _Counter:
+    """The tables, one for all meters of the process; ImportError if the package is missing.
 
-
-def _load() -> _Counter:
-    """The tables, loaded once for all meters of the process; ImportError if the package is missing."""
-    global _shared  # noqa: PLW0603 - one set of tables for the process is the point
-    with _loading:
-        if _shared is None:
-            _shared = cast(_Counter, _bindings().tokenizer_for_encoding("o200k_base"))
-        return _shared
+    Threads that come first at once may each ask for them: the package still builds them once.
+    """
+    return cast(_Counter, _bindings().tokenizer_for_encoding("o200k_base"))
 
 
 def _bindings() -> ModuleType:
     """bpe-openai's compiled half alone.
 
-    The package's `__init__` also builds three vocabularies as Python dicts, which count nothing: 0.4 s and
-    65 MiB. The half is entered in `sys.modules` under its own name, since it refuses to be made twice.
+    The package's `__init__` also builds three vocabularies as Python dicts, which counting never reads:
+    half a second and 60 MiB (benchmarks/bpe.py).
     """
     name = "bpe_openai._bindings"
-    package = None if name in sys.modules else importlib.util.find_spec("bpe_openai")
+    package = importlib.util.find_spec("bpe_openai")
     spec = PathFinder.find_spec(name, package.submodule_search_locations) if package else None
     if spec is None or spec.loader is None:
         return importlib.import_module(name)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    sys.modules[name] = module
     return module

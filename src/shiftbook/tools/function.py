@@ -74,7 +74,7 @@ class FunctionTool(Generic[P, R_co]):
         self._description = description
         self._is_async = _is_async(function)
         self.name = _checked_name(function, name)
-        self.repeat = repeat
+        self.repeat: Repeat = repeat
         self.timeout_ms = timeout_ms
         self.attempts = attempts
         check_shape(function, self.name)
@@ -100,9 +100,13 @@ class FunctionTool(Generic[P, R_co]):
     def _words(self) -> Described:
         return describe(bare(self._function).__doc__)
 
-    @functools.cached_property
+    @property
     def schema(self) -> ToolSchema:
         """The tool as the model sees it; raises `AgentMistake` where the signature cannot be shown."""
+        return self._schema
+
+    @functools.cached_property
+    def _schema(self) -> ToolSchema:
         if self._reconcile is not None:
             _ = self._reconcile_takes  # a mistake in it is told when the agent is declared, not after a crash
         description = self._words.summary if self._description is None else self._description

@@ -1,0 +1,107 @@
+"""The figures of a run: turns, actions, cut-off attempts, and what its prompts took.
+
+Prompt tokens are of our prompts by our exact meter, request by request, never a provider's count. Where the
+journal holds only a bound, since that already fitted the cap, the blocks are counted here, each once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median_low
+
+from shiftbook.entries import Entry, ModelAsked, State
+from shiftbook.errors import Damaged
+from shiftbook.journal.promises import Store
+from shiftbook.projections.view import RunView, fold
+from shiftbook.prompt.epoch import EpochPrompt
+from shiftbook.prompt.measure import Gauge
+from shiftbook.tokens import BpeMeter, ByteMeter
+from shiftbook.verify.prompts import Prompts
+from shiftbook.views.declared import declared
+from shiftbook.views.rows import entries_of
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTokens:
+    """Over all requests of a run; the median is a value that occurred. None when none was made."""
+
+    median: int | None
+    max: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """What `rerun`, `run` and `resume --json` print. None is "not known", never zero."""
+
+    run: str
+    state: State
+    turns: int
+    actions: int
+    cut_off: int
+    repeated: int
+    prompt_tokens: PromptTokens
+    cached_share: float | None
+    cost: float | None
+
+
+async def run_figures(store: Store, run: str) -> RunFigures:
+    """The figures of a run's whole life. Reads every entry once; memory holds the open epoch.
+
+    Raises `UnknownRun`, and `Damaged` where an entry cannot be read or a prompt is not what was sent.
+    """
+    view, counted = RunView(), _Counted(store, run)
+    async for entry in entries_of(store, run):
+        fold(view, entry)
+        await counted.take(entry)
+    tokens = counted.requests
+    return RunFigures(
+        run=run,
+        state=view.state,
+        turns=view.answers,
+        actions=view.finished,
+        cut_off=view.cut_off,
+        repeated=view.repeated,
+        prompt_tokens=PromptTokens(median_low(tokens), max(tokens)) if tokens else PromptTokens(None, None),
+        cached_share=None,
+        cost=None,
+    )
+
+
+class _Counted:
+    """The tokens of each request by the exact meter."""
+
+    def __init__(self, store: Store, run: str) -> None:
+        self.requests: list[int] = []
+        self._store, self._run = store, run
+        self._prompts = Prompts(store, run)
+        self._declaration = ""
+        self._gauge = Gauge()
+        self._epoch = -1
+        self._blocks = 0
+        self._tokens = 0
+
+    async def take(self, entry: Entry) -> None:
+        faults = await self._prompts.take(entry)
+        if faults:
+            raise Damaged(
+                f"Run {self._run}, entry {entry.position}: {faults[0].what}. "
+                f"`shiftbook verify {self._run}` tells more."
+            )
+        prompt = self._prompts.prompt
+        if not isinstance(entry.what, ModelAsked) or prompt is None:
+            return
+        if entry.what.meter != ByteMeter.name:
+            self.requests.append(entry.what.tokens)
+            return
+        await self._count(prompt)
+        self.requests.append(self._gauge.fixed + self._tokens)
+
+    async def _count(self, prompt: EpochPrompt) -> None:
+        if prompt.declaration != self._declaration:
+            self._declaration = prompt.declaration
+            agent = await declared(self._store, self._run, prompt.declaration)
+            self._gauge = agent.gauge(BpeMeter.name)
+        if prompt.epoch != self._epoch:
+            self._epoch, self._blocks, self._tokens = prompt.epoch, 0, 0
+        self._tokens += sum(map(self._gauge.measure, prompt.blocks[self._blocks :]))
+        self._blocks = len(prompt.blocks)

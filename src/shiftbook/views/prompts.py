@@ -1,0 +1,139 @@
+"""The prompt of one turn, made again from the journal and held against the digest that stands there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shiftbook.codec import Row
+from shiftbook.entries import AgentDeclared, ModelAsked
+from shiftbook.errors import BadInput, Damaged
+from shiftbook.journal.promises import PAGE_ROWS, Store
+from shiftbook.messages import Json, Message, Part, Result, to_messages
+from shiftbook.payload import part_to_plain
+from shiftbook.verify.prompts import Prompts
+from shiftbook.views.declared import Declared, declared
+from shiftbook.views.rows import entries_of, opened
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRow:
+    """One block of a prompt: what it is, its tokens by the prompt's meter, the entries it was made from."""
+
+    kind: str
+    tokens: int
+    entries: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptView:
+    """The prompt of a turn. `tokens` is what the journal says, by `meter`; `fixed` what stands before the
+    blocks.
+
+    `messages` are plain: `{"side": ..., "parts": [...]}`, parts as an entry keeps them, and
+    `{"result": CALL, "content": [...]}` for an answer to a call.
+    """
+
+    turn: int
+    policy: str
+    cap: int
+    tokens: int
+    meter: str
+    digest: str
+    epoch: int
+    fixed: int
+    instructions: str
+    tools: tuple[str, ...]
+    blocks: tuple[BlockRow, ...]
+    messages: tuple[dict[str, Json], ...]
+
+
+async def prompt_view(store: Store, run: str, turn: int) -> PromptView:
+    """The prompt of turn `turn` as it was sent.
+
+    Raises `UnknownRun`, `BadInput` for a turn that was not asked, `Damaged` when what comes of the entries is
+    not what was sent. Costs a look at the rows before the turn and the rendering of its epoch.
+    """
+    place = await _find(store, run, turn)
+    asked_at, agent = place.asked, place.agent
+    prompts = Prompts(store, run, after=place.epoch - 1, declaration=agent.declaration)
+    asked: ModelAsked | None = None
+    async for entry in entries_of(store, run, place.epoch - 1, asked_at):
+        faults = await prompts.take(entry)
+        if isinstance(entry.what, AgentDeclared):
+            agent = entry.what
+        if isinstance(entry.what, ModelAsked):
+            asked = entry.what
+        if faults and entry.position == asked_at:
+            raise Damaged(
+                f"Run {run}, entry {asked_at}: {faults[0].what}. `shiftbook verify {run}` tells more."
+            )
+    prompt = prompts.prompt
+    if asked is None or prompt is None or asked.turn != turn:
+        raise Damaged(f"Run {run} does not count its turns up; `shiftbook verify {run}` tells more.")
+    agent_declared = await declared(store, run, prompt.declaration)
+    gauge = agent_declared.gauge(asked.meter)
+    blocks = tuple(BlockRow(block.kind, gauge.measure(block), block.entries) for block in prompt.blocks)
+    return PromptView(
+        turn=turn,
+        policy=agent.policy,
+        cap=agent.cap,
+        tokens=asked.tokens,
+        meter=asked.meter,
+        digest=asked.digest,
+        epoch=prompt.epoch,
+        fixed=gauge.fixed,
+        instructions=agent_declared.instructions,
+        tools=_names(agent_declared),
+        blocks=blocks,
+        messages=tuple(map(_message, to_messages(prompt.blocks))),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a turn was asked, where its epoch was opened, and the agent as declared before that."""
+
+    asked: int
+    epoch: int
+    agent: AgentDeclared
+
+
+async def _find(store: Store, run: str, turn: int) -> _Place:
+    turns, after, epoch = 0, 0, 1
+    agent_row: Row | None = None
+    before_epoch: Row | None = None
+    while rows := await store.entries.read(run, after, PAGE_ROWS):
+        for row in rows:
+            if row.kind == "AgentDeclared":
+                agent_row = row
+            elif row.kind == "EpochOpened":
+                epoch, before_epoch = row.position, agent_row
+            elif row.kind == "ModelAsked":
+                turns += 1
+                if turns == turn:
+                    agent = AgentDeclared("", "", "", "", 0)
+                    if before_epoch is not None:
+                        what = (await opened(store, run, before_epoch)).what
+                        agent = what if isinstance(what, AgentDeclared) else agent
+                    return _Place(row.position, epoch, agent)
+        after = rows[-1].position
+    told = "no turn was asked yet" if not turns else f"turns 1 to {turns} were asked"
+    raise BadInput(f"Run {run} has no turn {turn}: {told}.")
+
+
+def _names(agent: Declared) -> tuple[str, ...]:
+    return tuple(tool.name for tool in agent.tools)
+
+
+def _message(message: Message) -> dict[str, Json]:
+    return {"side": message.side, "parts": [_part(part) for part in message.parts]}
+
+
+def _part(part: Part) -> Json:
+    if isinstance(part, Result):
+        plain: dict[str, Json] = {
+            "result": part.call,
+            "content": [part_to_plain(each) for each in part.content],
+        }
+        return plain | {"error": True} if part.is_error else plain
+    return part_to_plain(part)

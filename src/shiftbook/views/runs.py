@@ -1,0 +1,94 @@
+"""Which runs there are and how each stands, for `runs`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shiftbook import canonical
+from shiftbook.entries import State
+from shiftbook.errors import Damaged, NewerFormat, NotCanonical
+from shiftbook.journal.promises import RunRow, Store
+from shiftbook.messages import Json
+from shiftbook.projections.view import VIEW_VERSION, RunView, fold, view_from_plain
+from shiftbook.run.restore import SNAPSHOT_NAME
+from shiftbook.views.rows import entries_of
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run in a list. `tokens` are prompt and output tokens as its providers reported them.
+
+    None is "not known", never zero: no report, no price, or a run whose entries cannot be read.
+    """
+
+    run: str
+    agent: str
+    state: State
+    entries: int
+    turns: int | None
+    tokens: int | None
+    cost: float | None
+    tags: tuple[str, ...]
+    opened_ms: int
+    changed_ms: int
+
+
+async def runs_view(
+    store: Store,
+    *,
+    state: State | None = None,
+    tag: str | None = None,
+    after: str | None = None,
+    limit: int = 50,
+) -> list[RunLine]:
+    """A page of runs, newest first; `after` is the last run of the page before."""
+    rows = await store.catalogue.runs(state=state, tag=tag, after=after, limit=limit)
+    return [await _line(store, row) for row in rows]
+
+
+async def _line(store: Store, row: RunRow) -> RunLine:
+    turns, tokens = None, None
+    try:
+        view = await standing_of(store, row.run)
+    except (Damaged, NewerFormat):
+        pass  # The list stays of use beside one run that cannot be read; verify tells what is wrong with it.
+    else:
+        turns, tokens = view.answers, _tokens(view)
+    return RunLine(
+        row.run,
+        row.agent,
+        row.state,
+        row.position,
+        turns,
+        tokens,
+        None,
+        row.tags,
+        row.opened_ms,
+        row.changed_ms,
+    )
+
+
+def _tokens(view: RunView) -> int | None:
+    prompt, output = view.used.prompt, view.used.output
+    return None if prompt is None and output is None else (prompt or 0) + (output or 0)
+
+
+async def standing_of(store: Store, run: str) -> RunView:
+    """How a run stands, from its last snapshot and the entries since; the same without a snapshot."""
+    view = await _snapshot(store, run) or RunView()
+    async for entry in entries_of(store, run, view.position):
+        fold(view, entry)
+    return view
+
+
+async def _snapshot(store: Store, run: str) -> RunView | None:
+    snapshot = await store.cache.load(run, SNAPSHOT_NAME, VIEW_VERSION)
+    if snapshot is None:
+        return None
+    try:
+        plain: Mapping[str, Json] = canonical.decode(snapshot.text)  # type: ignore[assignment]
+        view = view_from_plain(plain["view"])
+    except (NotCanonical, KeyError, TypeError, ValueError):
+        return None  # A snapshot is a cache: one that cannot be read is as good as none.
+    return view if view.position == snapshot.position else None

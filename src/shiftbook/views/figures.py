@@ -6,8 +6,8 @@ journal holds only a bound, since that already fitted the cap, the blocks are co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import median_low
+from typing import TypedDict
 
 from shiftbook.entries import Entry, ModelAsked, State
 from shiftbook.errors import Damaged
@@ -21,16 +21,14 @@ from shiftbook.views.declared import declared
 from shiftbook.views.rows import entries_of
 
 
-@dataclass(frozen=True, slots=True)
-class PromptTokens:
+class PromptTokens(TypedDict):
     """Over all requests of a run; the median is a value that occurred. None when none was made."""
 
     median: int | None
     max: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class RunFigures:
+class RunFigures(TypedDict):
     """What `rerun`, `run` and `resume --json` print. None is "not known", never zero."""
 
     run: str
@@ -61,7 +59,10 @@ async def run_figures(store: Store, run: str) -> RunFigures:
         actions=view.finished,
         cut_off=view.cut_off,
         repeated=view.repeated,
-        prompt_tokens=PromptTokens(median_low(tokens), max(tokens)) if tokens else PromptTokens(None, None),
+        prompt_tokens={
+            "median": median_low(tokens) if tokens else None,
+            "max": max(tokens, default=None),
+        },
         cached_share=None,
         cost=None,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 from shiftbook.codec import Row
 from shiftbook.entries import AgentDeclared, ModelAsked
@@ -11,21 +12,19 @@ from shiftbook.journal.promises import PAGE_ROWS, Store
 from shiftbook.messages import Json, Message, Part, Result, to_messages
 from shiftbook.payload import part_to_plain
 from shiftbook.verify.prompts import Prompts
-from shiftbook.views.declared import Declared, declared
+from shiftbook.views.declared import declared
 from shiftbook.views.rows import entries_of, opened
 
 
-@dataclass(frozen=True, slots=True)
-class BlockRow:
+class BlockRow(TypedDict):
     """One block of a prompt: what it is, its tokens by the prompt's meter, the entries it was made from."""
 
     kind: str
     tokens: int
-    entries: tuple[int, ...]
+    entries: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class PromptView:
+class PromptView(TypedDict):
     """The prompt of a turn. `tokens` is what the journal says, by `meter`; `fixed` what stands before the
     blocks.
 
@@ -42,9 +41,9 @@ class PromptView:
     epoch: int
     fixed: int
     instructions: str
-    tools: tuple[str, ...]
-    blocks: tuple[BlockRow, ...]
-    messages: tuple[dict[str, Json], ...]
+    tools: list[str]
+    blocks: list[BlockRow]
+    messages: list[dict[str, Json]]
 
 
 async def prompt_view(store: Store, run: str, turn: int) -> PromptView:
@@ -72,7 +71,6 @@ async def prompt_view(store: Store, run: str, turn: int) -> PromptView:
         raise Damaged(f"Run {run} does not count its turns up; `shiftbook verify {run}` tells more.")
     agent_declared = await declared(store, run, prompt.declaration)
     gauge = agent_declared.gauge(asked.meter)
-    blocks = tuple(BlockRow(block.kind, gauge.measure(block), block.entries) for block in prompt.blocks)
     return PromptView(
         turn=turn,
         policy=agent.policy,
@@ -83,9 +81,12 @@ async def prompt_view(store: Store, run: str, turn: int) -> PromptView:
         epoch=prompt.epoch,
         fixed=gauge.fixed,
         instructions=agent_declared.instructions,
-        tools=_names(agent_declared),
-        blocks=blocks,
-        messages=tuple(map(_message, to_messages(prompt.blocks))),
+        tools=[tool.name for tool in agent_declared.tools],
+        blocks=[
+            {"kind": block.kind, "tokens": gauge.measure(block), "entries": list(block.entries)}
+            for block in prompt.blocks
+        ],
+        messages=[_message(message) for message in to_messages(prompt.blocks)],
     )
 
 
@@ -119,10 +120,6 @@ async def _find(store: Store, run: str, turn: int) -> _Place:
         after = rows[-1].position
     told = "no turn was asked yet" if not turns else f"turns 1 to {turns} were asked"
     raise BadInput(f"Run {run} has no turn {turn}: {told}.")
-
-
-def _names(agent: Declared) -> tuple[str, ...]:
-    return tuple(tool.name for tool in agent.tools)
 
 
 def _message(message: Message) -> dict[str, Json]:

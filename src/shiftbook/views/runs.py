@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import TypedDict
 
 from shiftbook import canonical
 from shiftbook.entries import State
@@ -12,14 +12,14 @@ from shiftbook.journal.promises import RunRow, Store
 from shiftbook.messages import Json
 from shiftbook.projections.view import VIEW_VERSION, RunView, fold, view_from_plain
 from shiftbook.run.restore import SNAPSHOT_NAME
-from shiftbook.views.rows import entries_of
+from shiftbook.views.rows import entries_of, stamp
 
 
-@dataclass(frozen=True, slots=True)
-class RunLine:
+class RunLine(TypedDict):
     """A run in a list. `tokens` are prompt and output tokens as its providers reported them.
 
-    None is "not known", never zero: no report, no price, or a run whose entries cannot be read.
+    `opened` and `changed` are ISO 8601 in UTC. None is "not known", never zero: no report, no price, or a
+    run whose entries cannot be read.
     """
 
     run: str
@@ -29,9 +29,9 @@ class RunLine:
     turns: int | None
     tokens: int | None
     cost: float | None
-    tags: tuple[str, ...]
-    opened_ms: int
-    changed_ms: int
+    tags: list[str]
+    opened: str
+    changed: str
 
 
 async def runs_view(
@@ -56,16 +56,16 @@ async def _line(store: Store, row: RunRow) -> RunLine:
     else:
         turns, tokens = view.answers, _tokens(view)
     return RunLine(
-        row.run,
-        row.agent,
-        row.state,
-        row.position,
-        turns,
-        tokens,
-        None,
-        row.tags,
-        row.opened_ms,
-        row.changed_ms,
+        run=row.run,
+        agent=row.agent,
+        state=row.state,
+        entries=row.position,
+        turns=turns,
+        tokens=tokens,
+        cost=None,
+        tags=list(row.tags),
+        opened=stamp(row.opened_ms),
+        changed=stamp(row.changed_ms),
     )
 
 

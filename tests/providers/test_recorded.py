@@ -103,6 +103,7 @@ def test_replies_come_by_turn_number_whatever_the_prompt():
     assert events == [TextDelta("I look."), CallDelta("count"), CallDelta("look"), CallDelta("count")]
     assert reply.model == "model-1"
     assert ask(Recorded(SESSION), 1, 4) == reply
+    assert Recorded(SESSION).turns == 5
     assert [ask(Recorded(SESSION), turn).stop for turn in (1, 2, 3, 4, 5)] == [
         "calls",
         "end",

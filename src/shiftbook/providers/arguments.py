@@ -14,16 +14,16 @@ from shiftbook.errors import NotCanonical
 from shiftbook.messages import Call, Json
 
 
-def call_from_text(id: str, tool: str, text: str, *, vendor: Json = None) -> Call:  # noqa: A002 - the field's name
-    """The call whose arguments a model wrote as `text`; an empty text stands for no arguments."""
+def call_from_text(call: str, tool: str, text: str, *, vendor: Json = None) -> Call:
+    """The call of that id whose arguments a model wrote as `text`; an empty text is no arguments."""
     try:
         arguments = json.loads(text or "{}", parse_constant=_refuse)
         written = canonical.encode(arguments)
     except (ValueError, RecursionError, NotCanonical):
-        return Call(id, tool, None, text, vendor)
+        return Call(call, tool, None, text, vendor)
     if type(arguments) is not dict:
-        return Call(id, tool, None, text, vendor)
-    return Call(id, tool, arguments, None if text == written else text, vendor)
+        return Call(call, tool, None, text, vendor)
+    return Call(call, tool, arguments, None if text == written else text, vendor)
 
 
 def arguments_text(call: Call) -> str:

@@ -95,7 +95,7 @@ class RecordedClock:
 
 
 class Recorded:
-    """A model that says again what was recorded: turn 1 is the first recorded reply."""
+    """A model that says again what was recorded: turn 1 is the first recorded reply, `turns` is the last."""
 
     def __init__(
         self, session: Session, name: str = "recorded", *, clock: RecordedClock | None = None
@@ -103,6 +103,7 @@ class Recorded:
         self._replies = session.replies
         self._clock = clock
         self.name = name
+        self.turns = len(self._replies)
 
     async def reply(self, request: Request, emit: Emit) -> ModelReply:
         """The recorded reply of the request's turn; its usage is missing. Past the end: not to be retried."""

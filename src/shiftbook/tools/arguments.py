@@ -116,7 +116,7 @@ def _make_schema(tool: str, model: type[BaseModel]) -> Mapping[str, Json]:
     class Untitled(GenerateJsonSchema):
         """Leaves out the titles made from names: they tell the model nothing and cost tokens each turn."""
 
-        ignored_warning_kinds = frozenset({"skipped-choice", "non-serializable-default"})  # type: ignore[assignment]
+        ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 
         def field_title_should_be_set(self, schema: Any) -> bool:
             return False

@@ -27,7 +27,6 @@ DEPTH_MAX = 60
 """A third of the canonical text's own limit: a dict with odd keys takes three of its levels."""
 
 REPR_CHARS_MAX = 2_000
-_SMALL = 10**9
 _EXACT = (Decimal, datetime, date, time)
 _SETS = (set, frozenset)
 _CONTAINERS = (dict, list, tuple, deque, *_SETS)
@@ -80,7 +79,7 @@ class Walk:
             return {"type": type_name(value), "cut": "payload limit"}
         if kind is str:
             return self._text(value)  # type: ignore[arg-type]
-        if value is None or kind is bool or kind is float or (kind is int and -_SMALL < value < _SMALL):  # type: ignore[operator]
+        if value is None or kind is bool or kind is float:
             return value
         try:
             return self._plain(value)

@@ -93,9 +93,10 @@ class _Outgoing:
         self.blobs: dict[str, bytes] = {}
 
     def take(self, value: object) -> None:
-        kind = type(value)
-        if kind in (list, tuple) and any(type(item) in _PART_MAKERS for item in value):  # type: ignore[attr-defined]
-            for item in value:  # type: ignore[attr-defined]
+        # A list that holds media or parts is a row of parts; any other list is one value.
+        items = value if isinstance(value, list | tuple) and type(value) in (list, tuple) else ()
+        if any(type(item) in _PART_MAKERS for item in items):
+            for item in items:
                 self._take_one(item)
         else:
             self._take_one(value)

@@ -4,6 +4,9 @@
 of the reply while it streams, and returns the whole reply with its usage in the one normal form. It raises
 `ProviderFault` for everything that goes wrong on the provider's side and lets cancellation through; what
 it had emitted by then is the part that came. It may be called again with the same request.
+
+A provider that can answer only so many turns, as a recording can, has `turns: int` too; the run then rests
+as finished where it would ask for one more.
 """
 
 from __future__ import annotations

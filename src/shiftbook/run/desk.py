@@ -90,6 +90,7 @@ class Desk:
             wish=self.wish,
             why=self.why,
             conversational=self.agent.conversational,
+            turns=getattr(self.agent.model, "turns", None),
         )
 
     def note(

@@ -24,6 +24,7 @@ GONE_TEXT = (
     "The outcome of this call is unknown: it was cut off, and its tool has been changed or removed since, so "
     "it was not repeated. It may or may not have taken effect. Do not assume either; check first."
 )
+RECORDING_ENDS = "the recording ends here"
 NEVER_STARTED_TEXT = "This call was not started: {why}. Nothing was done."
 
 
@@ -49,6 +50,8 @@ class Situation:
     wish: Literal["go", "stop", "cancel"] = "go"
     why: str = ""
     conversational: bool = False
+    turns: int | None = None
+    """How many turns the model can answer in all, where it is a recording; else None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,8 @@ def step(view: RunView, now: Situation, limits: Limits) -> Act:
         return MoveMail()
     if view.interruptions > limits.interruptions:
         return Rest("failed", f"{view.interruptions} replies in a row were cut off")
+    if view.owed and now.turns is not None and view.turn >= now.turns:
+        return Nothing() if view.state == "finished" else Rest("finished", RECORDING_ENDS)
     if view.owed:
         return _limit(view, limits) or Ask(view.turn + 1)
     if view.answers == 0 or now.conversational:

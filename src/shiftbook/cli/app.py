@@ -1,0 +1,98 @@
+"""The program `shiftbook`: finds the verb, runs it, and turns an error into one sentence and an exit code.
+
+Verbs are named in `VERBS` and imported when they are called, so that `--version` and completion stay quick.
+Nothing is decided here beyond that; a verb's module reads its options, asks `views` and prints.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from importlib import import_module
+from typing import Annotated
+
+import apsw
+import typer
+from typer.core import TyperGroup
+
+from shiftbook._version import VERSION
+from shiftbook.cli.options import VERBOSE_HELP, is_verbose, set_verbose
+from shiftbook.cli.words import plain
+from shiftbook.entries import FORMAT
+from shiftbook.errors import ShiftbookError
+
+VERBS = {
+    "init": "init",
+    "demo": "demo",
+    "run": "run",
+    "resume": "resume",
+    "send": "send",
+    "rerun": "rerun",
+    "runs": "runs",
+    "show": "show",
+    "tail": "tail",
+    "prompt": "prompt",
+    "verify": "verify",
+    "export": "export",
+    "import": "import_",
+}
+"""Each verb and its module in this folder, in the order of `--help`."""
+
+EPILOG = (
+    "The journal is found in this order: --db, the environment variable SHIFTBOOK_DB, `db` under "
+    "[tool.shiftbook] in the pyproject.toml of this folder or the nearest above it, ./shiftbook.db. "
+    "Exit codes: 0 ok; 1 faults found; 2 bad input; 3 agent or model not usable; 4 interrupted, can be "
+    "resumed; 5 waiting for a person; 6 limit reached; 7 held by another process."
+)
+
+
+class Verbs(TyperGroup):
+    """The verbs, each imported when it is asked for."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: object, cmd_name: str) -> typer.core.TyperCommand | None:
+        module = VERBS.get(cmd_name)
+        if module is None:
+            return None
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single.command(cmd_name)(import_module(f"shiftbook.cli.{module}").command)
+        return typer.main.get_command(single)  # type: ignore[return-value]  # one command and no callback
+
+
+app = typer.Typer(
+    cls=Verbs, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False, epilog=EPILOG
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"shiftbook {VERSION}, entry format {FORMAT}, SQLite {apsw.sqlite_lib_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def shiftbook(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print program, entry format and SQLite."
+        ),
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", callback=set_verbose, help=VERBOSE_HELP)
+    ] = False,
+) -> None:
+    """Run AI agents from a journal in a database: kill them, resume them, check what they did."""
+
+
+def main() -> None:
+    """Run the program and exit with its code."""
+    try:
+        app(prog_name="shiftbook")
+    except ShiftbookError as error:
+        if is_verbose():
+            logging.getLogger("shiftbook").error("stopped by an error", exc_info=error)
+        sys.stderr.write(plain(f"shiftbook: {' '.join(str(error).split())}") + "\n")
+        sys.exit(error.exit_code)

@@ -1,0 +1,50 @@
+"""Data on stdout, words for people on stderr.
+
+JSON is canonical text in UTF-8 whatever the locale: it holds no control character that steers a terminal.
+Colours and the lines of tables are rich's affair: it leaves both out in a pipe and heeds NO_COLOR.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from shiftbook import canonical
+from shiftbook.cli.words import plain
+from shiftbook.messages import Json
+
+PIPE_WIDTH = 10_000
+"""Columns of a table in a pipe: nothing is folded there."""
+
+
+def data(value: Json) -> None:
+    """One JSON value on a line of its own."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(canonical.encode(value).encode("utf-8") + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def line(text: str) -> None:
+    """A line of data that is meant to be read as it is."""
+    sys.stdout.write(plain(text) + "\n")
+
+
+def note(text: str) -> None:
+    """A line for people."""
+    sys.stderr.write(plain(text) + "\n")
+    sys.stderr.flush()
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> None:
+    """A plain table on stdout; the columns in `right` are numbers."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False)
+    for name in columns:
+        shown.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*(plain(cell) for cell in row))
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    Console(highlight=False, markup=False, emoji=False, width=width).print(shown)

@@ -1,0 +1,132 @@
+"""`shiftbook rerun`: drive a session that another tool recorded through the live engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shiftbook import rerun
+from shiftbook.cli.live import Live
+from shiftbook.cli.options import Cap, Db, Fixed, Json, Mark, PolicyName, Verbose
+from shiftbook.cli.outcome import Ending, see_through
+from shiftbook.cli.places import journal
+from shiftbook.errors import BadInput
+from shiftbook.messages import Json as JsonValue
+from shiftbook.run.agent import CAP_DEFAULT
+from shiftbook.sessions import Session, open_session
+from shiftbook.views import RunFigures, one_line
+
+
+def command(
+    session: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SESSION",
+            show_default=False,
+            help="A Claude Code .jsonl or a tau-bench file, .gz or not.",
+        ),
+    ],
+    only: Annotated[
+        int | None,
+        typer.Option(
+            "--only", metavar="N", show_default=False, help="The N-th session of a file that holds several."
+        ),
+    ] = None,
+    policy: PolicyName = None,
+    cap: Cap = None,
+    mark: Mark = None,
+    fixed: Fixed = None,
+    run_id: Annotated[
+        str | None,
+        typer.Option(
+            "--run-id", metavar="ID", show_default=False, help="The id of the new run; made up if not given."
+        ),
+    ] = None,
+    going_on: Annotated[
+        str | None,
+        typer.Option(
+            "--resume", metavar="RUN", show_default=False, help="Go on with a rerun that was cut off."
+        ),
+    ] = None,
+    stop_after_turn: Annotated[
+        int | None,
+        typer.Option(
+            "--stop-after-turn", metavar="N", show_default=False, help="Rest at the boundary after turn N."
+        ),
+    ] = None,
+    db: Db = None,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Drive a recorded session through the live engine: its replies, tool results and people as recorded.
+
+    Defaults: --policy window, --cap 100000, --mark 40% of the cap, --fixed 0. The cap includes --fixed. A
+    rerun that was cut off is taken up by --resume, or by `shiftbook resume RUN`, as it began.
+    """
+    settings = rerun.Settings(
+        policy=policy or rerun.POLICY_DEFAULT,
+        cap=CAP_DEFAULT if cap is None else cap,
+        mark=mark,
+        fixed=fixed or 0,
+    )
+    if going_on is not None and (
+        run_id is not None or any(each is not None for each in (policy, cap, mark, fixed))
+    ):
+        raise BadInput("--resume goes on with the settings that the rerun began with: give none beside it.")
+    recorded = open_session(session, only)
+    raise typer.Exit(
+        asyncio.run(_rerun(recorded, settings, run_id, going_on, stop_after_turn, db, json, verbose))
+    )
+
+
+async def _rerun(
+    session: Session,
+    settings: rerun.Settings,
+    run_id: str | None,
+    going_on: str | None,
+    stop_after_turn: int | None,
+    db: str | None,
+    json: bool,
+    verbose: bool,
+) -> int:
+    live = Live(json=json, quiet=not verbose)
+    watch = rerun.StopAfter(live, stop_after_turn)
+    async with journal(db, create=going_on is None) as store:
+        if going_on is None:
+            handle = await rerun.begin(store, session, settings, run=run_id, watcher=watch)
+        else:
+            name = await store.catalogue.find(going_on)
+            handle = await rerun.take_up(store, name, session=session, watcher=watch)
+        settings = (await rerun.declared_settings(store, handle.id))[1].settings
+        watch.handle = handle
+        return await see_through(store, handle, live, ending_of(session, settings, db, json))
+
+
+def ending_of(session: Session, settings: rerun.Settings, db: str | None, json: bool) -> Ending:
+    """How to tell of a rerun's end: beside the run's figures, what of the recording they cover and do not."""
+
+    def more(figures: RunFigures) -> Mapping[str, JsonValue]:
+        return {
+            "policy": settings.policy,
+            "cap": settings.cap,
+            "mark": settings.mark,
+            "fixed": settings.fixed,
+            "requests_driven": figures["turns"],
+            "requests_in_file": session.requests_in_file,
+            "named": dict(session.named),
+        }
+
+    def notes(figures: RunFigures) -> Sequence[str]:
+        named = ", ".join(f"{one_line(what, 60)} {times:,}" for what, times in session.named)
+        driven, in_file = figures["turns"], session.requests_in_file
+        how = f"policy {settings.policy}, cap {settings.cap:,} with --fixed {settings.fixed:,} in it"
+        return (
+            f"{how}; requests driven {driven:,} of {in_file:,} in the file",
+            f"dropped by the format, or said by no person, and so not in the prompts: {named or 'nothing'}",
+        )
+
+    return Ending(db=db, json=json, figures_are_data=True, more=more, notes=notes)

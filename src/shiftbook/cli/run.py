@@ -1,0 +1,70 @@
+"""`shiftbook run`: begin a run of an agent with a message and stay with it until it rests."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from shiftbook.cli.live import Live
+from shiftbook.cli.messages import message_of
+from shiftbook.cli.options import Cap, Db, Fixed, Json, Mark, PolicyName, Verbose
+from shiftbook.cli.outcome import Ending, see_through
+from shiftbook.cli.places import journal
+from shiftbook.cli.reference import Overrides, load_agent
+from shiftbook.run.agent import Agent
+from shiftbook.run.loop import start
+
+
+def command(
+    agent: Annotated[
+        str,
+        typer.Argument(
+            metavar="AGENT", show_default=False, help="The agent: agent.py:NAME or package.module:NAME."
+        ),
+    ],
+    message: Annotated[
+        str | None, typer.Argument(metavar="[MESSAGE]", show_default=False, help="What to say to it.")
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(
+            "--message", metavar="TEXT", show_default=False, help="The message; - reads it from stdin."
+        ),
+    ] = None,
+    run_id: Annotated[
+        str | None,
+        typer.Option(
+            "--run-id", metavar="ID", show_default=False, help="The id of the new run; made up if not given."
+        ),
+    ] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option("--tag", metavar="TAG", show_default=False, help="A tag of the run; may be repeated."),
+    ] = None,
+    policy: PolicyName = None,
+    cap: Cap = None,
+    mark: Mark = None,
+    fixed: Fixed = None,
+    db: Db = None,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Begin a run of an agent and stay with it until it rests.
+
+    The model's words go to stdout, calls, results and tokens to stderr. Ctrl-C rests the run at the next safe
+    boundary; `shiftbook resume` goes on, also after a kill.
+    """
+    said = message_of(message, text, needed=True)
+    loaded = load_agent(agent, Overrides(policy=policy, cap=cap, mark=mark, fixed=fixed))
+    raise typer.Exit(asyncio.run(_run(loaded, said, run_id, tag or [], db, json)))
+
+
+async def _run(
+    agent: Agent, message: str | None, run_id: str | None, tags: list[str], db: str | None, json: bool
+) -> int:
+    live = Live(json=json)
+    async with journal(db, create=True) as store:
+        handle = await start(store, agent, message, run=run_id, tags=tags, watcher=live)
+        return await see_through(store, handle, live, Ending(db=db, json=json))

@@ -1,0 +1,87 @@
+"""`shiftbook runs`: which runs the journal holds and how each stands."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, cast, get_args
+
+import typer
+
+from shiftbook.cli.options import Db, Json, Verbose
+from shiftbook.cli.output import data, note, table
+from shiftbook.cli.places import journal
+from shiftbook.entries import State
+from shiftbook.errors import BadInput
+from shiftbook.views import RunLine, one_line, runs_view
+
+PAGE = 200
+
+
+def command(
+    state: Annotated[
+        str | None,
+        typer.Option(
+            "--state",
+            metavar="STATE",
+            show_default=False,
+            help=f"Only runs of this state: {', '.join(get_args(State))}.",
+        ),
+    ] = None,
+    tag: Annotated[
+        str | None, typer.Option("--tag", metavar="TAG", show_default=False, help="Only runs with this tag.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", help="List at most so many, the newest first.")
+    ] = 50,
+    db: Db = None,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """List the runs of the journal, the newest first. Tokens are those that the providers reported."""
+    if state is not None and state not in get_args(State):
+        raise BadInput(f"There is no state {state!r}; a run is one of: {', '.join(get_args(State))}.")
+    if limit < 1:
+        raise BadInput(f"--limit {limit} lists nothing: give at least 1.")
+    lines = asyncio.run(_runs(cast("State | None", state), tag, limit, db))
+    if json:
+        data(lines)
+    elif lines:
+        _tell(lines)
+    else:
+        note("No run here fits.")
+
+
+async def _runs(state: State | None, tag: str | None, limit: int, db: str | None) -> list[RunLine]:
+    found: list[RunLine] = []
+    async with journal(db, read_only=True) as store:
+        while len(found) < limit:
+            after = found[-1]["run"] if found else None
+            page = await runs_view(
+                store, state=state, tag=tag, after=after, limit=min(PAGE, limit - len(found))
+            )
+            if not page:
+                break
+            found.extend(page)
+    return found
+
+
+def _tell(lines: list[RunLine]) -> None:
+    columns = ("run", "state", "entries", "turns", "tokens", "changed", "agent", "tags")
+    rows = [
+        (
+            each["run"],
+            each["state"],
+            f"{each['entries']:,}",
+            _number(each["turns"]),
+            _number(each["tokens"]),
+            each["changed"][:19].replace("T", " "),
+            one_line(each["agent"], 60),
+            " ".join(each["tags"]),
+        )
+        for each in lines
+    ]
+    table(columns, rows, right=("entries", "turns", "tokens"))
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}"

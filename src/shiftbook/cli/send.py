@@ -1,0 +1,61 @@
+"""`shiftbook send`: put a person's message into a run's inbox, whoever holds the run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from shiftbook.cli.messages import message_of
+from shiftbook.cli.options import Db, Json, Last, Verbose
+from shiftbook.cli.output import data, note
+from shiftbook.cli.places import journal, run_meant
+from shiftbook.cli.words import quoted
+from shiftbook.errors import BadInput
+from shiftbook.run.loop import post
+
+
+def command(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN TEXT", show_default=False, help="The run and the message; with --last only TEXT."
+        ),
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(
+            "--message", metavar="TEXT", show_default=False, help="The message; - reads it from stdin."
+        ),
+    ] = None,
+    last: Last = False,
+    db: Db = None,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Send a message to a run; a process that has it at work takes it in at its next boundary.
+
+    A run that rests is taken up with it by `shiftbook resume`.
+    """
+    given = list(words or [])
+    run = None if last or not given else given.pop(0)
+    if len(given) > 1:
+        raise BadInput(f"{len(given)} messages were given: put the words of one message in quotes.")
+    message = message_of(given[0] if given else None, text, needed=True)
+    assert message is not None
+    asyncio.run(_send(run, last, message, db, json))
+
+
+async def _send(run: str | None, last: bool, message: str, db: str | None, json: bool) -> None:
+    async with journal(db) as store:
+        name = await run_meant(store, run, last)
+        item = await post(store, name, message)
+        lease = await store.leases.look(name)
+    if json:
+        data({"run": name, "item": item})
+    elif lease.holder is None:
+        again = quoted("shiftbook", "resume", name, *(["--db", db] if db is not None else []))
+        note(f"Sent to run {name}, which nobody has at work now: {again}")
+    else:
+        note(f"Sent to run {name}; {lease.holder} takes it in at its next boundary.")

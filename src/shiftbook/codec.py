@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from shiftbook import canonical
 from shiftbook.entries import FORMAT, Entry, What
@@ -68,8 +69,16 @@ def link(head: bytes, row: Row) -> bytes:
     return hashlib.sha256(head + label.encode("utf-8") + digest).digest()
 
 
-Redact = Callable[[Json], tuple[Json, Mapping[str, int]]]
-"""Takes configured patterns out of a plain value; tells how often each was found."""
+class Redact(Protocol):
+    """Takes configured patterns out of what is to be written; tells how often each was found."""
+
+    def __call__(self, plain: Json, /) -> tuple[Json, Mapping[str, int]]:
+        """The plain value of an entry without them."""
+        ...
+
+    def blob(self, content: bytes) -> tuple[bytes, Mapping[str, int]]:
+        """Bytes that are to become a blob without them; before hashing."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

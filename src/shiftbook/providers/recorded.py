@@ -136,6 +136,7 @@ class RecordedTool:
     repeat: Repeat = "safe"
     timeout_ms: int | None = None
     attempts = 1
+    ends_when_cancelled = True
 
     def __init__(self, name: str, session: Session, clock: RecordedClock | None = None) -> None:
         self._replies = session.replies

@@ -8,10 +8,12 @@ the next request, because nothing is awaited in between.
 from __future__ import annotations
 
 import asyncio
+import threading
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from shiftbook.codec import Redact, blob_hash
 from shiftbook.entries import ActionFinished, ActionStarted, Outcome, UserContent, Warned
 from shiftbook.messages import Media, Missing, Text
 from shiftbook.projections.view import OpenCall, action_key
@@ -119,10 +121,25 @@ def _record(desk: Desk, call: str, ended: Ended) -> None:
     content, cut = _within(ended.content, desk.agent.limits.result_bytes)
     if cut:
         desk.note(Warned("result cut", f"The result of call {call} was {cut} bytes over its limit."))
-    desk.note(
-        ActionFinished(call, ended.outcome, content, traceback=ended.traceback),
-        blobs=ended.blobs,
+    content, blobs = without_secrets(desk.agent.redact, content, ended.blobs)
+    desk.note(ActionFinished(call, ended.outcome, content, traceback=ended.traceback), blobs=blobs)
+
+
+def without_secrets(
+    redact: Redact | None, content: UserContent, blobs: Mapping[str, bytes]
+) -> tuple[UserContent, Mapping[str, bytes]]:
+    """The content with its blobs redacted as well: they are named by their hash, so their names change."""
+    if redact is None or not blobs:
+        return content, blobs
+    clean = {name: redact.blob(content)[0] for name, content in blobs.items()}
+    names = {name: blob_hash(content) for name, content in clean.items()}
+    parts = tuple(
+        replace(part, blob=names[part.blob], size=len(clean[part.blob]))
+        if isinstance(part, Media) and part.blob in names
+        else part
+        for part in content
     )
+    return parts, {names[name]: content for name, content in clean.items()}
 
 
 def _within(content: UserContent, limit: int) -> tuple[UserContent, int]:
@@ -159,15 +176,17 @@ def _context(desk: Desk, call: OpenCall, attempt: int) -> Context:
         attempt=attempt,
         now_ms=desk.clock.now_ms,
         report=report,
-        cancelled=desk.cancelled,
+        cancelled=threading.Event(),
     )
 
 
 async def _attempt(desk: Desk, call: OpenCall, attempt: int) -> Ended:
     """One attempt at a call: whatever the tool does, it comes back as an `Ended`."""
     tool = desk.tools[call.tool]
-    work = asyncio.ensure_future(_timed(tool, call, _context(desk, call, attempt)))
+    context = _context(desk, call, attempt)
+    work = asyncio.ensure_future(_timed(tool, call, context))
     desk.in_flight.add(work)
+    desk.cancellations.add(context.cancelled)
     try:
         output = await work
     except asyncio.CancelledError:
@@ -175,8 +194,9 @@ async def _attempt(desk: Desk, call: OpenCall, attempt: int) -> Ended:
         if task is not None and task.cancelling():
             work.cancel()
             raise
-        return Ended("cancelled", (Text(CANCELLED_TEXT),))
+        return Ended("cancelled" if tool.ends_when_cancelled else "unknown", (Text(CANCELLED_TEXT),))
     except _Expired:
+        context.cancelled.set()
         return _timed_out(tool, attempt)
     except TryAgain as fault:
         if attempt < tool.attempts and desk.wish == "go":
@@ -192,6 +212,7 @@ async def _attempt(desk: Desk, call: OpenCall, attempt: int) -> Ended:
         return _failed(fault)
     finally:
         desk.in_flight.discard(work)
+        desk.cancellations.discard(context.cancelled)
     return Ended("failed" if output.is_error else "done", output.content, output.blobs)
 
 
@@ -250,7 +271,8 @@ async def reconcile(desk: Desk, act: Reconcile) -> None:
         case Happened(result):
             output = to_output(result)
             outcome: Outcome = "failed" if output.is_error else "done"
-            desk.note(ActionFinished(act.call, outcome, output.content, reconciled=True), blobs=output.blobs)
+            content, blobs = without_secrets(desk.agent.redact, output.content, output.blobs)
+            desk.note(ActionFinished(act.call, outcome, content, reconciled=True), blobs=blobs)
         case DidNotHappen():
             if call.attempt >= desk.agent.limits.attempts:
                 text = f"This call did not take effect in {call.attempt} attempts and is not tried again."

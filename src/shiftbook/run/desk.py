@@ -73,8 +73,8 @@ class Desk:
     why: str = ""
     in_flight: set[asyncio.Task[object]] = field(default_factory=set)
     """Tasks that a wish may cut short: the model request, and the actions on "cancel"."""
-    cancelled: threading.Event = field(default_factory=threading.Event)
-    """What `Context.cancelled` of every running action is."""
+    cancellations: set[threading.Event] = field(default_factory=set)
+    """`Context.cancelled` of every attempt that runs: set on "cancel", and when the attempt's time is up."""
 
     @property
     def clock(self) -> Clock:

@@ -13,7 +13,9 @@ class Limits:
     `wall_ms` since the run was opened, by the writer's clock; `result_bytes` of one tool result, the rest
     is cut and a warning says so; `parallel` actions at one time; `retries` of one model request;
     `interruptions` replies cut off one after another; `attempts` of one call over all resumes;
-    `retry_ms_min` and `retry_ms_max` bound the wait between attempts at a request, which doubles.
+    `retry_ms_min` and `retry_ms_max` bound the wait between attempts at a request, which doubles;
+    `snapshot_every` entries between two snapshots: a resume folds at most about this many beside the
+    prompt's own.
     """
 
     turns: int | None = None
@@ -27,3 +29,4 @@ class Limits:
     request_ms: int | None = 600_000
     retry_ms_min: int = 1_000
     retry_ms_max: int = 60_000
+    snapshot_every: int = 200

@@ -41,7 +41,7 @@ from shiftbook.run.agent import Agent, declare
 from shiftbook.run.book import Book, read_entries
 from shiftbook.run.desk import Desk, NoWatcher, Watcher, facts_of
 from shiftbook.run.keeper import LeaseKeeper
-from shiftbook.run.restore import SNAPSHOT_EVERY, restore, snapshot_of
+from shiftbook.run.restore import restore, snapshot_of
 from shiftbook.run.step import (
     Ask,
     AskAgain,
@@ -185,6 +185,7 @@ class Run:
         self._keeper: LeaseKeeper | None = None
         self._going = False
         self._snapshot_at = desk.view.position
+        self._told = desk.book.position
 
     @property
     def id(self) -> str:
@@ -211,7 +212,8 @@ class Run:
 
     def cancel(self, why: str = "cancelled by a person") -> None:
         """Answer everything that is open without doing it, and rest as cancelled."""
-        self._desk.cancelled.set()
+        for cancellation in self._desk.cancellations:
+            cancellation.set()
         self._wish("cancel", why)
 
     def _wish(self, wish: str, why: str) -> None:
@@ -226,6 +228,8 @@ class Run:
         desk = self._desk
         self._going = True
         try:
+            if desk.view.state != "running" and not desk.mail:
+                desk.mail = bool(await desk.book.store.inbox.waiting(self.id, 1))
             while not await self._turn():
                 pass
         except BaseException:
@@ -233,11 +237,17 @@ class Run:
             raise
         self._going = False
         desk.wish, desk.why = "go", ""
-        desk.cancelled.clear()
         return await self.summary()
 
     async def entries(self) -> AsyncIterator[Entry]:
-        """Go on until the run rests, and hand out each entry as it is committed."""
+        """Go on until the run rests, and hand out each entry once it is committed.
+
+        It begins with what this handle has written since the last call, the run's opening included. A caller
+        who leaves the iteration early cuts the run off in the middle, as a crash would.
+        """
+        for entry in await read_entries(self._desk.book.store, self.id, self._told):
+            self._told = entry.position
+            yield entry
         queue: asyncio.Queue[Entry | None] = asyncio.Queue()
         before = self._desk.book.on_entry
 
@@ -250,8 +260,9 @@ class Run:
         work = asyncio.ensure_future(self.finish())
         work.add_done_callback(lambda _: queue.put_nowait(None))
         try:
-            while (entry := await queue.get()) is not None:
-                yield entry
+            while (committed := await queue.get()) is not None:
+                self._told = committed.position
+                yield committed
             work.result()
         finally:
             self._desk.book.on_entry = before
@@ -340,7 +351,7 @@ class Run:
 
     def _due_snapshot(self) -> Snapshot | None:
         desk = self._desk
-        if desk.view.position - self._snapshot_at < SNAPSHOT_EVERY:
+        if desk.view.position - self._snapshot_at < desk.agent.limits.snapshot_every:
             return None
         self._snapshot_at = desk.view.position
         return snapshot_of(desk.view, desk.prompt, desk.fresh)
@@ -350,8 +361,13 @@ class Run:
         desk = self._desk
         declaration = desk.declaration.entry
         view = desk.view
-        same = (declaration.declaration, declaration.model, declaration.policy, declaration.cap)
-        if (view.declaration, view.model, view.policy, view.cap) == same:
+        if (view.declaration, view.model, view.policy, view.cap, view.contracts) == (
+            declaration.declaration,
+            declaration.model,
+            declaration.policy,
+            declaration.cap,
+            declaration.contracts,
+        ):
             return
         desk.note(declaration, blobs={declaration.declaration: desk.declaration.blob})
         if view.ask is not None:

@@ -8,6 +8,7 @@ is shown to the model; a whole reply is `ModelAnswered` and is never asked for a
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from shiftbook.canonical import encode
@@ -20,16 +21,18 @@ from shiftbook.entries import (
     Warned,
     What,
 )
-from shiftbook.errors import NotCanonical, ProviderFault
+from shiftbook.errors import Damaged, NotCanonical, ProviderFault
 from shiftbook.journal.promises import Snapshot
 from shiftbook.messages import (
     AssistantPart,
     Call,
     CallDelta,
     Emit,
+    Media,
     Reply,
     ReplyEvent,
     Request,
+    Result,
     Text,
     TextDelta,
 )
@@ -145,7 +148,7 @@ async def ask_again(desk: Desk, act: AskAgain) -> None:
 async def _send(desk: Desk, act: AskAgain, emit: Emit) -> Reply:
     if act.at_ms is not None and (wait_ms := act.at_ms - desk.clock.now_ms()) > 0:
         await desk.clock.sleep_ms(wait_ms)
-    request = request_of(desk, act)
+    request = request_of(desk, act, await _media(desk))
     limit_ms = desk.agent.limits.request_ms
     limit = asyncio.timeout(None if limit_ms is None else limit_ms / 1000)
     try:
@@ -157,8 +160,8 @@ async def _send(desk: Desk, act: AskAgain, emit: Emit) -> Reply:
         raise ProviderFault(f"no reply within {(limit_ms or 0) / 1000} s", retryable=True) from fault
 
 
-def request_of(desk: Desk, act: AskAgain) -> Request:
-    """The request of the open turn, as the journal has it."""
+def request_of(desk: Desk, act: AskAgain, blobs: Mapping[str, bytes]) -> Request:
+    """The request of the open turn, as the journal has it; `blobs` holds the bytes of its media."""
     return Request(
         run=desk.book.run,
         turn=act.turn,
@@ -168,7 +171,27 @@ def request_of(desk: Desk, act: AskAgain) -> Request:
         tools=desk.schemas,
         blocks=desk.prompt.blocks,
         parameters=desk.agent.parameters,
+        marks=(desk.prompt.first_end, desk.prompt.last_end),
+        blob=blobs.__getitem__,
     )
+
+
+async def _media(desk: Desk) -> dict[str, bytes]:
+    """The bytes of the images and files in the prompt; one that is not there is left out, and told so."""
+    names = {
+        each.blob
+        for block in desk.prompt.blocks
+        for part in block.parts
+        for each in (part.content if isinstance(part, Result) else (part,))
+        if isinstance(each, Media)
+    }
+    found: dict[str, bytes] = {}
+    for name in names:
+        try:
+            found[name] = await desk.book.store.blobs.get(desk.book.run, name)
+        except Damaged:
+            continue
+    return found
 
 
 def _answered(desk: Desk, act: AskAgain, reply: Reply) -> None:

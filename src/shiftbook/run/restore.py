@@ -22,9 +22,6 @@ from shiftbook.prompt.measure import Gauge
 from shiftbook.prompt.rederive import Rederived, cursor, cursor_ranges, from_cursor
 from shiftbook.run.book import read_entries
 
-SNAPSHOT_EVERY = 200
-"""Entries between two snapshots: a resume folds at most about this many beside the prompt's own."""
-
 SNAPSHOT_NAME = "run"
 
 

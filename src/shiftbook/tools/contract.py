@@ -110,6 +110,11 @@ class Tool(Protocol):
         """How often a call is tried in all after `TryAgain` or, where repeating is allowed, a time-out."""
         ...
 
+    @property
+    def ends_when_cancelled(self) -> bool:
+        """Whether nothing of it goes on after `run` was cancelled. A thread cannot be ended: False there."""
+        ...
+
     async def run(self, arguments: Mapping[str, Json], context: Context) -> Output:
         """Do it. Raises what the function raises; `BadArguments` when the arguments do not fit the schema."""
         ...
@@ -129,8 +134,36 @@ class RunsTool(Protocol):
     def __call__(self, arguments: Mapping[str, Json], context: Context, /) -> Awaitable[Output]: ...
 
 
+def stable_schema(schema: Json) -> Json:
+    """A JSON schema with its keys in one order, whatever order a registry or a server gave them in.
+
+    Keys go by name; an object's properties go as its `required` lists them, since a model writes arguments
+    in the order that it reads, and then by name. Lists keep their order.
+    """
+    if isinstance(schema, Mapping):
+        required = schema.get("required")
+        first = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+        return {
+            name: _properties(schema[name], first) if name == "properties" else stable_schema(schema[name])
+            for name in sorted(schema)
+        }
+    if isinstance(schema, list | tuple):
+        return [stable_schema(item) for item in schema]
+    return schema
+
+
+def _properties(given: Json, first: list[str]) -> Json:
+    if not isinstance(given, Mapping):
+        return stable_schema(given)
+    place = {name: number for number, name in reversed(list(enumerate(first)))}
+    order = sorted(given, key=lambda name: (place.get(name, len(first)), name))
+    return {name: stable_schema(given[name]) for name in order}
+
+
 def contract_digest(tool: Tool) -> str:
     """Sixteen hex digits over everything that a pending call relies on: name, schema and repeat policy."""
     schema = tool.schema
-    promised = canonical.encode([schema.name, schema.description, dict(schema.parameters), tool.repeat])
+    promised = canonical.encode(
+        [schema.name, schema.description, stable_schema(schema.parameters), tool.repeat]
+    )
     return hashlib.sha256(promised.encode("utf-8")).hexdigest()[:16]

@@ -73,6 +73,7 @@ class FunctionTool(Generic[P, R_co]):
         self._reconcile = reconcile
         self._description = description
         self._is_async = _is_async(function)
+        self.ends_when_cancelled = self._is_async
         self.name = _checked_name(function, name)
         self.repeat: Repeat = repeat
         self.timeout_ms = timeout_ms

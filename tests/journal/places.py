@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from shiftbook.clock import Clock
+import apsw
+
+from shiftbook.clock import Clock, SystemClock
 from shiftbook.journal.open import open_store
-from shiftbook.journal.promises import Store
+from shiftbook.journal.promises import Lease, Store
 from shiftbook.testing.clock import SimulatedClock
-from shiftbook.testing.ground import OpenStore
+from shiftbook.testing.ground import Ground, OpenStore, Writer, said
 
 Place = Literal["memory", "file in-loop", "file writer"]
 PLACES: tuple[Place, ...] = ("memory", "file in-loop", "file writer")
@@ -33,3 +37,44 @@ async def opening(place: Place, folder: Path) -> AsyncIterator[OpenStore]:
         yield open_again
     finally:
         await keeper.close()
+
+
+@contextlib.contextmanager
+def quick_folder(otherwise: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: for tests of locks and sizes, which need no slow disk."""
+    shared = Path("/dev/shm")
+    if shared.is_dir() and os.access(shared, os.W_OK):
+        with tempfile.TemporaryDirectory(prefix="shiftbook", dir=shared) as folder:
+            yield Path(folder)
+    else:
+        yield otherwise
+
+
+async def make(path: Path, entries: int = 1, seed: int = 0) -> str:
+    """A database file with one more run of so many entries; returns the run."""
+
+    async def open_again(clock: Clock) -> Store:
+        return await open_store(str(path), clock=clock)
+
+    ground = Ground(open_again, SimulatedClock(seed))
+    writer = await ground.begin(await ground.open())
+    for number in range(entries - 1):
+        await writer.append(said(f"{number}"))
+    await ground.close()
+    return writer.run
+
+
+async def holding(store: Store, run: str) -> Writer:
+    """A writer under the lease that a run is under now."""
+    seen = await store.leases.look(run)
+    head = await store.entries.head(run)
+    lease = Lease(run, seen.epoch, seen.until_ms)
+    return Writer(store, lease, SystemClock(), head.position, head.head)
+
+
+def raw(path: Path, *statements: str) -> list[tuple[Any, ...]]:
+    """Do something to a database file behind Shiftbook's back; returns the last statement's rows."""
+    connection = apsw.Connection(str(path))
+    rows = [connection.execute(statement).fetchall() for statement in statements][-1]
+    connection.close()
+    return rows

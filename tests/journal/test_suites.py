@@ -60,3 +60,37 @@ def test_every_clause_fails_some_store() -> None:
 
 def test_every_clause_says_which_store_it_fails() -> None:
     assert [name for name, clause in CLAUSES.items() if "Fails" not in (clause.__doc__ or "")] == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "j4_a_fenced_writer_is_refused",
+        "w1_a_name_taken_twice_is_two_holders",
+        "w1_what_was_given_back_is_free",
+    ],
+)
+def test_c4_a_zombie_of_the_same_name_is_fenced(clause: str, place: Place, tmp_path: Path) -> None:
+    """A fresh epoch at each taking, checked inside the append's transaction; names mean nothing."""
+    hold_to(clause, place, tmp_path)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("clause", ["j1_order_is_position_not_time", "j4_items_wait_in_order"])
+def test_d3_clocks_that_disagree_change_no_order(clause: str, place: Place, tmp_path: Path) -> None:
+    """Two holders whose clocks are two minutes apart take turns; order is position and nothing else."""
+    hold_to(clause, place, tmp_path)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_c3_outsiders_put_in_while_a_holder_appends(place: Place, tmp_path: Path) -> None:
+    hold_to("j4_outsiders_need_no_lease", place, tmp_path)
+
+
+def hold_to(clause: str, place: Place, folder: Path) -> None:
+    async def main() -> None:
+        async with opening(place, folder) as open_store:
+            await hold([CLAUSES[clause]], open_store, seed=3)
+
+    asyncio.run(main())

@@ -73,7 +73,8 @@ def _run_row(database: Database, number: int, run: str, agent: str, state: str, 
     last = database.rows(
         "SELECT id, at_ms FROM entries WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1", span(number)
     )
-    if state not in _STATES or not last:
+    whole = (run, agent, state, opened_ms, *(last[0] if last else ()))
+    if (*map(type, whole),) != (str, str, str, int, int, int) or state not in _STATES:
         raise Damaged(f"The catalogue's line of run {run} is damaged; `shiftbook verify` rebuilds it.")
     entry, changed_ms = last[0]
     tags = _tags(database, number)
@@ -104,7 +105,7 @@ def find(database: Database, prefix: str) -> str:
 def read_standing(database: Database, number: int) -> Standing:
     """Where a run with entries stands, from the catalogue or, if it is not listed there, from its rows."""
     found = database.rows("SELECT agent, state, opened_ms, ended FROM runs WHERE number = ?", (number,))
-    if found and found[0][1] in _STATES:
+    if found and (*map(type, found[0]),) == (str, str, int, int) and found[0][1] in _STATES:
         agent, state, opened_ms, ended = found[0]
         return Standing(agent, state, _tags(database, number), opened_ms, bool(ended))
     ((run,),) = database.rows("SELECT run FROM leases WHERE number = ?", (number,))

@@ -21,6 +21,12 @@ from shiftbook.journal.sqlite_reader import Reader
 ID_LENGTH_MAX = 200
 """Characters of an inbox item's id."""
 
+_SHAPES = frozenset(
+    {
+        (str, str, int, str, type(None), bytes),
+        (str, str, int, str, int, bytes),
+    }
+)
 _COLUMNS = "id, kind, at_ms, payload, moved_to, checksum"
 
 
@@ -101,7 +107,7 @@ def read_items(database: Database, run: str, after: str | None, limit: int) -> l
 def _item(columns: tuple[Any, ...], run: str) -> InboxItem:
     *fields, checksum = columns
     item = InboxItem(*fields)
-    if _checksum(run, item) != checksum:
+    if (*map(type, columns),) not in _SHAPES or _checksum(run, item) != checksum:
         raise Damaged(f"Inbox item {item.id!r:.40} of run {run} is damaged: its row is not what was written.")
     return item
 

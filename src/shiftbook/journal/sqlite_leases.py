@@ -22,6 +22,12 @@ from shiftbook.journal.sqlite_rows import span
 RUN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,63}")
 """What a run id may be: it stands in file names, addresses and tables of every store."""
 
+_SHAPES = frozenset(
+    {
+        (str, int, str, int, str, int, bytes),
+        (str, int, type(None), type(None), type(None), int, bytes),
+    }
+)
 _SET = "epoch = ?, host = ?, pid = ?, started = ?, until_ms = ?, checksum = ?"
 
 
@@ -62,13 +68,16 @@ def take(database: Database, run: str, holder: Holder, lease_ms: int, new: bool,
         last = database.rows(
             "SELECT epoch FROM entries WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1", span(number)
         )
-        if new and last:
+        if new and (last or _was_used(database, number)):
             raise RunExists(f"Run {run} exists already; resume it, or choose another id.")
         if not new and not last:
             raise UnknownRun(run)
         if found.holder is not None and found.until_ms > now and is_alive(found.holder) is not False:
             raise Held(run, str(found.holder), found.until_ms - now)
-        epoch = max(found.epoch, above, last[0][0] if last else 0) + 1
+        seen = last[0][0] if last else 0
+        if type(seen) is not int:
+            raise Damaged(f"The last entry of run {run} is not a row that Shiftbook wrote.")
+        epoch = max(found.epoch, above, seen) + 1
         return _set(database, number, LeaseRow(run, epoch, holder, now + lease_ms))
 
 
@@ -99,6 +108,8 @@ def look(database: Database, run: str) -> LeaseRow:
     )
     if not found:
         raise UnknownRun(run)
+    if (*map(type, found[0]),) not in _SHAPES:
+        raise Damaged(f"The lease of run {run} is damaged: its row is not what was written.")
     name, epoch, host, pid, started, until_ms, checksum = found[0]
     holder = None if host is None else Holder(host, pid, started)
     row = LeaseRow(name, epoch, holder, until_ms)
@@ -119,6 +130,16 @@ def _open(database: Database, row: LeaseRow) -> Lease:
         (number, row.run),
     )
     return _set(database, number, row)
+
+
+def _was_used(database: Database, number: int) -> bool:
+    # Without an entry these can only be what an interrupted deletion has left.
+    ((used,),) = database.rows(
+        "SELECT EXISTS (SELECT 1 FROM blobs WHERE run = ?) OR EXISTS (SELECT 1 FROM inbox WHERE run = ? AND "
+        "moved_to IS NOT NULL)",
+        (number, number),
+    )
+    return bool(used)
 
 
 def _set(database: Database, number: int, row: LeaseRow) -> Lease:

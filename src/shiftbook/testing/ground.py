@@ -37,7 +37,7 @@ class Broken(AssertionError):
 class OpenStore(Protocol):
     """Opens the same database each time, its time being the clock's."""
 
-    def __call__(self, clock: Clock) -> Awaitable[Store]: ...
+    def __call__(self, clock: Clock, /) -> Awaitable[Store]: ...
 
 
 Clause = Callable[["Ground"], Awaitable[None]]

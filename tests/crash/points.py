@@ -28,6 +28,10 @@ AT_THE_END = 0
 """A message that comes when the process is through, and that the next one takes."""
 
 
+class PointMissing(ValueError):
+    """The run came to its end without passing that point."""
+
+
 @dataclass(frozen=True)
 class Uncrashed:
     """A run in which nobody died: what the crashed ones are held against."""
@@ -87,7 +91,7 @@ def crash(scenario: Scenario, at: int, engine: Any = shift) -> Crashed:
     ground = Ground(scenario)
     process = ground.process(Dies(at), engine=engine)
     if process.seams.died is None:
-        raise ValueError(f"Scenario {scenario.name} has {len(process.seams.passed)} points, not {at}.")
+        raise PointMissing(f"Scenario {scenario.name} has {len(process.seams.passed)} points, not {at}.")
     return Crashed(ground, ground.journal(), at)
 
 
@@ -111,7 +115,7 @@ def crash_again(crashed: Crashed, at: int, engine: Any = shift) -> Violations:
     try:
         second = ground.process(Dies(at), engine=engine)
         if second.seams.died is None:
-            raise ValueError(
+            raise PointMissing(
                 f"The resume after point {crashed.at} has {len(second.seams.passed)} points, not {at}."
             )
         before = ground.journal()

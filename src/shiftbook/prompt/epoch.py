@@ -6,7 +6,7 @@ rebuilds the same value from the journal, and `verify` does too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from shiftbook.entries import Entry, Pick, Recipe
@@ -15,13 +15,17 @@ from shiftbook.messages import Block
 Measure = Callable[[Block], int]
 """Tokens of a block by the run's one meter, its overhead included."""
 
+Warnings = tuple[tuple[str, str], ...]
+"""What was not done as it would be expected: a stable name and a sentence each, for `Warned` entries."""
+
 
 @dataclass(slots=True)
 class EpochPrompt:
     """The growing list. `fixed` is the measure of instructions, tools and `--fixed` filler, in tokens.
 
-    `blocks`, `sizes` run in parallel; `shown` maps a position that is in the prompt to its entry; `digest`
-    is the chain over the blocks, from the declaration on.
+    `blocks`, `sizes` run in parallel (no sizes in a prompt that was re-derived without a gauge); `shown` maps
+    a position that is in the prompt to its entry, in the prompt's order; `digest` is the chain over the
+    blocks, from the declaration on. All sizes are by the one meter named `meter`.
     """
 
     epoch: int
@@ -33,15 +37,28 @@ class EpochPrompt:
     shown: dict[int, Entry] = field(default_factory=dict)
     tokens: int = 0
     """Tokens of all blocks together, the fixed part included."""
+    declaration: str = ""
+    renderer: int = 1
+    meter: str = ""
+    upto: int = 0
+    """The last model-visible entry that was there when the prompt last grew, shown or not."""
+    first_end: int = 0
+    """Blocks of the epoch's first request."""
+    last_end: int = 0
+    """Blocks of the request before the last growth; 0 where the last is the epoch's first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a prompt may take, in tokens. `mark` is the low water that a rebuild goes down to."""
+    """What a prompt may take, in tokens. `mark` is the low water that a rebuild goes down to.
+
+    `tools` are the names that the request declares: a call of any other is told as a record. None: any name.
+    """
 
     cap: int
     mark: int
     measure: Measure
+    tools: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +66,7 @@ class Extend:
     """Add these picks at the end of the epoch's prompt."""
 
     picks: Recipe
+    warnings: Warnings = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +77,7 @@ class Rebuild:
     head: Recipe
     picks: Recipe
     numbers: dict[str, int]
+    warnings: Warnings = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +90,12 @@ class Full:
 Choice = Extend | Rebuild | Full
 
 
-def fresh_entries(entries: Sequence[Entry], prompt: EpochPrompt) -> list[Entry]:
-    """The model-visible entries that the prompt does not hold yet."""
-    return [entry for entry in entries if entry.position not in prompt.shown]
-
-
 @dataclass(frozen=True, slots=True)
 class Growth:
     """What a choice makes of the prompt, rendered and measured, before it is committed and adopted.
 
-    `fresh_epoch` says that the blocks replace everything; else they come at the end.
+    `fresh_epoch` says that the blocks replace everything; else they come at the end. `seen` are the visible
+    entries that it took account of, shown or not; of a new epoch only the last.
     """
 
     blocks: tuple[Block, ...]
@@ -91,3 +106,7 @@ class Growth:
     tokens: int
     fresh_epoch: int | None = None
     declaration: str = ""
+    renderer: int = 1
+    fixed: int = 0
+    meter: str = ""
+    seen: tuple[int, ...] = ()

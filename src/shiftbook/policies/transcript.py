@@ -1,0 +1,77 @@
+"""Everything that happened, in order, until the cap: nothing is ever dropped.
+
+A batch that is too big to fit is cut, once, with handles. At the cap the policy says so and the run stops;
+nothing is lost by that, a higher cap or another policy takes the run up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shiftbook.entries import Entry, Pick
+from shiftbook.policies.fit import fit
+from shiftbook.policies.units import Unit, fresh_units, kept, old_units, recipe_of
+from shiftbook.prompt.epoch import Budget, Choice, EpochPrompt, Extend, Full, Rebuild
+from shiftbook.prompt.grow import merged
+from shiftbook.prompt.render import render_pick
+
+
+class Transcript:
+    """The whole history within the cap, else `Full`."""
+
+    name = "transcript"
+
+    def choose(self, prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget) -> Choice:
+        """All that is fresh at the end, cut if need be; `Full` when it does not fit."""
+        units = fresh_units(fresh, budget.tools)
+        fitted = fit(units, budget, prompt.fixed, budget.cap - prompt.tokens)
+        if fitted is None:
+            return Full(prompt.tokens + tokens_of(units, budget))
+        order = [entry.position for entry in fresh]
+        return Extend(recipe_of(fitted.units, order), fitted.warnings)
+
+    def reopen(self, prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason: str) -> Choice:
+        """The same history in a new epoch: without reasoning and the provider's ids."""
+        return reopened(prompt, fresh, budget, reason)
+
+
+def reopened(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason: str) -> Rebuild | Full:
+    """A new epoch that shows all that the old one did, and what is fresh; `Full` when that does not fit."""
+    old = old_units(prompt, budget.tools)
+    new = kept(fresh_units(fresh, budget.tools))
+    front = [pick for pick in prompt.picks if pick.form == "dropped"]
+    before = prompt.fixed + sum(notice_tokens(pick, budget) for pick in front) + tokens_of(old, budget)
+    fitted = fit(new, budget, prompt.fixed, budget.cap - before)
+    if fitted is None:
+        return Full(before + tokens_of(new, budget))
+    positions = [piece.entry.position for unit in old for piece in unit]
+    order = sorted([*positions, *(entry.position for entry in fresh)])
+    picks = [piece.pick for unit in old for piece in unit]
+    return Rebuild(
+        reason=reason,
+        head=(*front, *merged(picks, order)),
+        picks=recipe_of(fitted.units, order),
+        numbers=numbers(prompt, before + fitted.tokens, budget),
+        warnings=fitted.warnings,
+    )
+
+
+def tokens_of(units: Sequence[Unit], budget: Budget) -> int:
+    """The size of units as they are."""
+    return sum(piece.tokens(budget.measure) for unit in units for piece in unit)
+
+
+def notice_tokens(pick: Pick, budget: Budget) -> int:
+    """The size of the block that stands for a dropped range."""
+    return sum(budget.measure(block) for block in render_pick(pick, {}))
+
+
+def numbers(prompt: EpochPrompt, after: int, budget: Budget) -> dict[str, int]:
+    """The figures behind a rebuild, for its entry."""
+    return {
+        "tokens_before": prompt.tokens,
+        "tokens_after": after,
+        "fixed": prompt.fixed,
+        "cap": budget.cap,
+        "mark": budget.mark,
+    }

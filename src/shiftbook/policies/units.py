@@ -1,0 +1,145 @@
+"""What is kept or dropped together: a reply with all its answers, or one thing that was said.
+
+Vendors want answers directly after their calls, and nothing else between. So fresh entries are arranged: the
+replies to the last request first, each with its answers, then whatever was said meanwhile, which no reply has
+seen yet. Refused, by an error: a call without exactly one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from shiftbook.entries import ActionFinished, Entry, ModelAnswered, ModelInterrupted, PersonSaid, Pick
+from shiftbook.errors import Damaged
+from shiftbook.prompt.epoch import EpochPrompt, Measure
+from shiftbook.prompt.grow import merged
+from shiftbook.prompt.render import calls_of, render_entry
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One entry and how it is shown."""
+
+    entry: Entry
+    form: str = "whole"
+    keep: int | None = None
+
+    @property
+    def pick(self) -> Pick:
+        """The piece as a recipe names it."""
+        return Pick(self.entry.position, self.entry.position, self.form, self.keep)
+
+    @property
+    def is_persons(self) -> bool:
+        """Whether somebody outside said it: such words are cut last."""
+        return isinstance(self.entry.what, PersonSaid)
+
+    def cut_to(self, keep: int) -> Piece:
+        """The same within `keep` characters; what is told as a record stays one."""
+        return Piece(self.entry, "quoted" if self.form == "quoted" else "cut", keep)
+
+    def tokens(self, measure: Measure) -> int:
+        """Its size in the prompt."""
+        return sum(measure(block) for block in render_entry(self.entry, self.form, self.keep))
+
+
+Unit = tuple[Piece, ...]
+
+
+def fresh_units(fresh: Sequence[Entry], tools: frozenset[str] | None) -> list[Unit]:
+    """The fresh entries as units in the prompt's order, live, or quoted where a tool is not declared."""
+    answers = {e.what.call: e for e in fresh if isinstance(e.what, ActionFinished)}
+    if len(answers) != sum(isinstance(entry.what, ActionFinished) for entry in fresh):
+        raise Damaged("A call has a second answer; `shiftbook verify RUN` says where.")
+    replies: list[Unit] = []
+    others: list[Unit] = []
+    for entry in fresh:
+        if isinstance(entry.what, ModelAnswered):
+            replies.append(_reply(entry, answers, tools))
+        elif isinstance(entry.what, ModelInterrupted):
+            replies.append((Piece(entry),))
+        elif not isinstance(entry.what, ActionFinished):
+            others.append((Piece(entry),))
+    if answers:
+        raise Damaged(
+            f"Call {next(iter(answers))} has an answer and was not asked for since the last request."
+        )
+    return replies + others
+
+
+def _reply(entry: Entry, answers: dict[str, Entry], tools: frozenset[str] | None) -> Unit:
+    """The reply and its answers in the order in which they came; takes them out of `answers`."""
+    calls = calls_of(entry)
+    for call in calls:
+        if call.id not in answers:
+            raise Damaged(
+                f"Call {call.id} of entry {entry.position} has no answer yet: the model waits for it."
+            )
+    form = form_of(entry, tools)
+    own = sorted((answers.pop(call.id) for call in calls), key=lambda each: each.position)
+    return (Piece(entry, form), *(Piece(each, form) for each in own))
+
+
+def form_of(entry: Entry, tools: frozenset[str] | None) -> str:
+    """How a reply is shown live: as a record when it calls a tool that the request does not declare."""
+    if tools is None or all(call.tool in tools for call in calls_of(entry)):
+        return "whole"
+    return "quoted"
+
+
+def old_units(prompt: EpochPrompt, tools: frozenset[str] | None) -> list[Unit]:
+    """What the prompt shows, as units in its order, in the forms of a new epoch; dropped ranges left out.
+
+    What was cut stays cut as it was. Units that interleave in the journal are one, so that a range of
+    positions can be dropped without a piece of another unit in it.
+    """
+    units: list[list[Piece]] = []
+    form = "kept"
+    for pick in prompt.picks:
+        if pick.form == "dropped":
+            continue
+        for position in range(pick.first, pick.last + 1):
+            entry = prompt.shown.get(position)
+            if entry is None:
+                continue
+            if isinstance(entry.what, ActionFinished) and units:
+                units[-1].append(_again(entry, pick.keep, form))
+                continue
+            form = "quoted" if form_of(entry, tools) == "quoted" else "kept"
+            units.append([_again(entry, pick.keep, form)])
+    return glued([tuple(unit) for unit in units])
+
+
+def _again(entry: Entry, keep: int | None, form: str) -> Piece:
+    if keep is None:
+        return Piece(entry, form)
+    return Piece(entry, form).cut_to(keep)
+
+
+def kept(units: Iterable[Unit]) -> list[Unit]:
+    """Live units in the form that crosses a rebuild: no reasoning, nothing of the provider's."""
+    return [tuple(replace(p, form="kept") if p.form == "whole" else p for p in unit) for unit in units]
+
+
+def glued(units: Sequence[Unit]) -> list[Unit]:
+    """The units, those that interleave by position made one."""
+    result: list[Unit] = []
+    for unit in units:
+        first = min(piece.entry.position for piece in unit)
+        while result and max(piece.entry.position for piece in result[-1]) > first:
+            earlier = result.pop()
+            unit = (*earlier, *unit)
+            first = min(piece.entry.position for piece in unit)
+        result.append(unit)
+    return result
+
+
+def recipe_of(units: Iterable[Unit], order: Sequence[int]) -> tuple[Pick, ...]:
+    """The units as a recipe, neighbours merged; `order` are the visible positions in question, rising."""
+    return tuple(merged([piece.pick for unit in units for piece in unit], order))
+
+
+def sizes(pieces: Iterable[Piece], measure: Measure) -> Mapping[int, int]:
+    """The size of each piece by the position of its entry."""
+    return {piece.entry.position: piece.tokens(measure) for piece in pieces}

@@ -1,0 +1,51 @@
+"""Digests of prompts: one for each block, chained, so that equal means equal to the byte from the beginning.
+
+What is digested is what is said: a block's side and parts as canonical text. Its kind and its entries are
+how it came about and are left out. 128 bits of SHA-256, in hex:
+
+    start  = H("shiftbook prompt" + declaration + renderer)
+    chain  = H(digest before + digest of the block)
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from shiftbook import canonical
+from shiftbook.messages import Block, Json, Part, Result
+from shiftbook.payload import part_to_plain
+
+DIGEST_CHARS = 32
+"""Hex digits of a digest."""
+
+
+def start(declaration: str, renderer: int) -> str:
+    """The digest of an empty prompt, of an agent as declared in blob `declaration`, by that renderer."""
+    return _hex(f"shiftbook prompt\n{declaration}\n{renderer}\n")
+
+
+def block_text(block: Block) -> str:
+    """What a block says, as canonical text."""
+    return canonical.encode([block.side, [_plain(part) for part in block.parts]])
+
+
+def block_digest(block: Block) -> str:
+    """The digest of one block."""
+    return _hex(block_text(block))
+
+
+def chain(digest: str, block: str) -> str:
+    """The digest of a prompt with one block more, from its digest before and that block's."""
+    return _hex(f"{digest}\n{block}\n")
+
+
+def _plain(part: Part) -> Json:
+    if isinstance(part, Result):
+        content = [part_to_plain(each) for each in part.content]
+        plain: dict[str, Json] = {"result": part.call, "content": content}
+        return plain | {"error": True} if part.is_error else plain
+    return part_to_plain(part)
+
+
+def _hex(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:DIGEST_CHARS]

@@ -1,0 +1,85 @@
+"""The words that code says to a model, beside what people, tools and the model itself have said.
+
+They are part of renderer 1: prompts are re-derived from the journal, so a sentence here is never changed,
+only replaced by a new renderer. None of them claims more than is known, and none puts words into a person's
+mouth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shiftbook.entries import Author, Outcome
+
+REASON_CHARS_MAX = 300
+"""A provider's own words on why a reply was cut off are shown up to this length."""
+
+UNKNOWN_OPENING = "The outcome of this call is unknown"
+UNKNOWN = (
+    f"{UNKNOWN_OPENING}: no answer to it was recorded. It may or may not have taken effect. "
+    "Do not assume either; check before repeating."
+)
+CANCELLED = "This call was cancelled. It may have taken effect in part; check before repeating."
+NO_OUTPUT = "[no output]"
+NO_MESSAGE = "[a message without content]"
+NO_REPLY = "[The reply that came here held no text and no call.]"
+LENGTH_REACHED = "[The reply above was cut at the output limit.]"
+PAUSED = "[The reply above paused; it can be continued from here.]"
+
+LABELS: Mapping[Author, str] = {
+    "author": "[From the author of this agent, not from the user:]",
+    "recording": "[From a recording:]",
+}
+OUTCOMES: Mapping[Outcome, str] = {
+    "done": "done",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "unknown": "outcome unknown",
+}
+
+
+def missing(what: str) -> str:
+    """In place of a piece that is not there any more."""
+    return f"[missing: {what}]"
+
+
+def handle(position: int) -> str:
+    """How an entry is named towards a model; it resolves in the run's journal for as long as that is kept."""
+    return f"entry {position} of this run"
+
+
+def left_out(count: int, position: int) -> str:
+    """The line between head and tail of a text that was cut."""
+    return f"[... {count} characters left out; the whole is {handle(position)} ...]"
+
+
+def media_left_out(count: int, position: int) -> str:
+    """In place of the media of an entry that was cut."""
+    pieces = "1 image or file" if count == 1 else f"{count} images or files"
+    return f"[{pieces} left out; the whole is {handle(position)}]"
+
+
+def dropped(first: int, last: int) -> str:
+    """In place of a range of entries."""
+    span = f"Entry {first} of this run is" if first == last else f"Entries {first} to {last} of this run are"
+    return (
+        f"[{span} not shown here, so that the prompt stays within its limit. The journal of this run keeps "
+        "them word for word: name an entry by its number to have it looked up.]"
+    )
+
+
+def broken_off(reason: str, *, had_text: bool) -> str:
+    """After the part of a reply that came, or in place of a reply of which nothing came."""
+    reason = reason if len(reason) <= REASON_CHARS_MAX else f"{reason[:REASON_CHARS_MAX]}..."
+    what = "The reply above was cut off" if had_text else "A reply was cut off before any text of it came"
+    return f"[{what} ({reason}). No call of it was run.]"
+
+
+def quoted_call(position: int, call: str, tool: str, arguments: str) -> str:
+    """A call told as a record, where it cannot be sent as a call; `tool` is its name as canonical text."""
+    return f"[Record, {handle(position)}: call {call} of {tool}, a tool that is not available:]\n{arguments}"
+
+
+def quoted_answer(position: int, call: str, outcome: Outcome) -> str:
+    """The head of an answer told as a record, where it cannot be sent as an answer."""
+    return f"[Record, {handle(position)}: answer to call {call}, {OUTCOMES[outcome]}:]"

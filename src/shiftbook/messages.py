@@ -44,7 +44,11 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """A provider's reasoning block: sent back verbatim to the same provider in the same epoch, or not at all."""
+    """A provider's reasoning block: sent back verbatim to the same provider in the same epoch, or not at all.
+
+    A block of a tool that the provider ran itself (a search, its results) is kept likewise, with no text:
+    `opaque` is the block as it came.
+    """
 
     text: str
     opaque: Json = None
@@ -120,7 +124,10 @@ class Request:
     blocks: Sequence[Block]
     parameters: Mapping[str, Json] = field(default_factory=dict)
     blob: Callable[[str], bytes] | None = None
-    """Reads a blob of this run by its hash, for providers that send media."""
+    """Reads a blob of this run by its hash, for providers that send media. KeyError: it is not there."""
+    marks: tuple[int, ...] = ()
+    """Numbers of blocks at which earlier requests of the epoch ended: the first one, and the one before this.
+    A provider may ask its cache to keep the prompt up to there; they are no part of what is said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ of the reply while it streams, and returns the whole reply with its usage in the
 it had emitted by then is the part that came. It may be called again with the same request.
 
 A provider that can answer only so many turns, as a recording can, has `turns: int` too; the run then rests
-as finished where it would ask for one more.
+as finished where it would ask for one more. One whose requests say more than the prompt has `settings`, a
+plain mapping of all that, which is written down with the agent; one that may be unable to work has `check()`,
+which raises `AgentUnusable` before anything is written.
 """
 
 from __future__ import annotations

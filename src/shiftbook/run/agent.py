@@ -18,7 +18,7 @@ from shiftbook.messages import Json
 from shiftbook.policies import policy_named
 from shiftbook.providers.promise import Provider
 from shiftbook.run.limits import Limits
-from shiftbook.tools.contract import Tool, contract_digest
+from shiftbook.tools.contract import Tool, contract_digest, stable_schema
 
 CAP_DEFAULT = 100_000
 """Tokens. Below the windows of the models of 2026, and far enough from them for the answer."""
@@ -86,8 +86,13 @@ class Declaration:
 
 
 def declare(agent: Agent) -> Declaration:
-    """What `AgentDeclared` says of this agent. The order of tools is by name, so that it never drifts."""
+    """What `AgentDeclared` says of this agent. The order of tools is by name, so that it never drifts.
+
+    A provider that has `settings`, which go out with every request beside the prompt, has them written down
+    too: a change of them is a change of the agent.
+    """
     tools = sorted(agent.tools, key=lambda tool: tool.name)
+    settings = getattr(agent.model, "settings", None)
     blob = canonical.encode(
         {
             "name": agent.name,
@@ -96,11 +101,12 @@ def declare(agent: Agent) -> Declaration:
                 {
                     "name": tool.schema.name,
                     "description": tool.schema.description,
-                    "parameters": dict(tool.schema.parameters),
+                    "parameters": stable_schema(tool.schema.parameters),
                 }
                 for tool in tools
             ],
             "parameters": dict(agent.parameters),
+            **({} if settings is None else {"provider": dict(settings)}),
             "fixed": agent.fixed,
             "mark": agent.low_water,
         }

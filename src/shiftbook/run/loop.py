@@ -158,6 +158,9 @@ class _Setting:
         self.schemas = tuple(tool.schema for tool in self.tools.values())
         self.gauge = Gauge(agent.instructions, self.schemas, filler=agent.fixed)
         self.gauge.check(agent.cap)
+        ready = getattr(agent.model, "check", None)
+        if ready is not None:
+            ready()
 
     def desk(self, book: Book, view: RunView, prompt: EpochPrompt) -> Desk:
         book.on_entry = self.watcher.entry

@@ -40,6 +40,11 @@ class Prompts:
         """Requests that were made again."""
         return self._fold.prompts
 
+    @property
+    def held(self) -> int:
+        """Entries in memory."""
+        return len(self._fold.known)
+
     async def take(self, entry: Entry) -> list[PromptFault]:
         """Fold one entry; what is wrong with the prompt that it asks for."""
         fold, what = self._fold, entry.what

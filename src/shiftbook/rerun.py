@@ -10,6 +10,7 @@ It refuses to go on with a recording that reads otherwise than when the rerun be
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -79,6 +80,7 @@ class RecordedRun:
         events: list[ReplyEvent] = []
         reply = await self._recorded.reply(request, events.append)
         await self.deliver(request.run, request.turn)
+        await asyncio.sleep(0)  # A stop that came meanwhile takes effect here, before the first event.
         for event in events:
             emit(event)
         return reply

@@ -84,7 +84,7 @@ async def _gather(desk: Desk, by_task: dict[asyncio.Task[Ended], tuple[str, int]
     waiting = set(by_task)
     while waiting:
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for task in sorted(done, key=lambda item: by_task[item]):
+        for task in [each for each in by_task if each in done]:
             call, attempt = by_task.pop(task)
             ended = task.result()
             if ended.again:

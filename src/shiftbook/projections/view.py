@@ -60,7 +60,9 @@ class OpenAsk:
     retry_at_ms: int | None = None
     gave_up: bool = False
     tried: int = 0
-    """Failures since the run was last taken up: what the retry limit counts."""
+    """Failures since the run last rested: what the retry limit counts."""
+    wait_ms: int = 0
+    """How long the wait before the next attempt was meant to be when it was decided."""
 
 
 @dataclass(slots=True)
@@ -87,7 +89,7 @@ class RunView:
     owed: bool = False
     """Something was said that the model has not answered yet."""
     interruptions: int = 0
-    """Replies cut off one after another, without a whole one between."""
+    """Replies cut off one after another, without a whole one or a rest between."""
     answers: int = 0
     answered_at: int = 0
     """Position of the last whole reply, 0 before the first."""
@@ -169,6 +171,7 @@ def _failed(view: RunView, entry: Entry, what: ModelFailed) -> None:
     ask.failures = max(ask.failures + 1, what.attempt)
     ask.tried += 1
     ask.retry_at_ms = what.retry_at_ms
+    ask.wait_ms = max(0, (what.retry_at_ms or 0) - entry.at_ms)
     ask.gave_up = what.retry_at_ms is None
 
 
@@ -224,7 +227,7 @@ def _limited(view: RunView, entry: Entry, what: LimitReached) -> None:
 
 
 def _rested(view: RunView, entry: Entry, what: RunRested) -> None:
-    view.state, view.why = what.state, what.why
+    view.state, view.why, view.interruptions = what.state, what.why, 0
     if view.ask is not None:
         view.ask.tried, view.ask.gave_up, view.ask.retry_at_ms = 0, False, None
 

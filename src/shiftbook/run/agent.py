@@ -96,6 +96,7 @@ def declare(agent: Agent) -> Declaration:
     blob = canonical.encode(
         {
             "name": agent.name,
+            "model": agent.model.name,
             "instructions": agent.instructions,
             "tools": [
                 {

@@ -30,9 +30,9 @@ from shiftbook.errors import UnknownRun
 from shiftbook.journal.open import open_store
 from shiftbook.journal.promises import InboxItem, Snapshot, Store
 from shiftbook.messages import Json, Text
+from shiftbook.payload import from_plain, to_plain
 from shiftbook.policies import policy_named
 from shiftbook.projections.view import RunView
-from shiftbook.payload import from_plain, to_plain
 from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.prompt.grow import first_prompt
 from shiftbook.prompt.measure import Gauge
@@ -95,19 +95,21 @@ async def start(
     """
     setting = _Setting(store, agent, clock or SystemClock(), watcher or NoWatcher())
     name = run or setting.clock.new_run_id()
+    declaration = setting.declaration
     lease = await store.leases.take(name, this_process(), lease_ms, new=True)
-    head = await store.entries.head(name)
-    book = Book(store, setting.clock, lease, head.position, head.head, agent.redact)
-    prompt = first_prompt(setting.declaration.entry.declaration, setting.gauge)
-    desk = setting.desk(book, RunView(), prompt)
-    desk.note(RunOpened(name, setting.declaration.entry.agent, VERSION, tuple(tags)))
-    desk.note(
-        setting.declaration.entry, blobs={setting.declaration.entry.declaration: setting.declaration.blob}
-    )
-    handle = Run(desk, lease_ms)
-    if message is not None:
-        await handle.say(message)
-    await book.commit()
+    try:
+        head = await store.entries.head(name)
+        book = Book(store, setting.clock, lease, head.position, head.head, agent.redact)
+        desk = setting.desk(book, RunView(), first_prompt(declaration.entry.declaration, setting.gauge))
+        desk.note(RunOpened(name, declaration.entry.agent, VERSION, tuple(tags)))
+        desk.note(declaration.entry, blobs={declaration.entry.declaration: declaration.blob})
+        handle = Run(desk, lease_ms)
+        if message is not None:
+            await handle.say(message)
+        await book.commit()
+    except BaseException:
+        await store.leases.give_back(lease)
+        raise
     handle.keep_lease()
     return handle
 
@@ -187,6 +189,7 @@ class Run:
         self._lease_ms = lease_ms
         self._keeper: LeaseKeeper | None = None
         self._going = False
+        self._declared = False
         self._snapshot_at = desk.view.position
         self._told = desk.book.position
 
@@ -198,11 +201,11 @@ class Run:
     async def say(self, message: str | UserContent) -> None:
         """Give the run a message. Where nothing is open it is written with the run's next commit.
 
-        While the run is at work, or has a call or a request open, the message goes through the inbox: a
-        message between a call and its answer would part them.
+        While the run is at work, has a call or a request open, or has messages waiting, it goes through the
+        inbox: a message between a call and its answer would part them, and who wrote first is heard first.
         """
         view = self._desk.view
-        if self._going or view.calls or view.ask is not None:
+        if self._going or self._desk.mail or view.calls or view.ask is not None:
             await post(self._desk.book.store, self.id, message, clock=self._desk.clock)
             self._desk.mail = True
             return
@@ -325,8 +328,8 @@ class Run:
         """One act of the loop; True when the run rests."""
         desk = self._desk
         act = step(desk.view, desk.situation(), desk.agent.limits)
-        if not isinstance(act, Nothing):
-            self._declare_changes()
+        if not isinstance(act, Nothing) and self._declare_changes():
+            return False  # With another agent another thing may be next.
         match act:
             case Nothing():
                 await desk.book.commit()
@@ -359,9 +362,12 @@ class Run:
         self._snapshot_at = desk.view.position
         return snapshot_of(desk.view, desk.prompt, desk.fresh)
 
-    def _declare_changes(self) -> None:
-        """Write down a changed agent before the first thing that it does."""
+    def _declare_changes(self) -> bool:
+        """Write down a changed agent, once, before the first thing that it does; whether it was changed."""
         desk = self._desk
+        if self._declared:
+            return False
+        self._declared = True
         declaration = desk.declaration.entry
         view = desk.view
         if (view.declaration, view.model, view.policy, view.cap, view.contracts) == (
@@ -371,10 +377,13 @@ class Run:
             declaration.cap,
             declaration.contracts,
         ):
-            return
+            return False
         desk.note(declaration, blobs={declaration.declaration: desk.declaration.blob})
+        if view.prompt_epoch == 0:
+            desk.prompt = first_prompt(view.declaration, desk.gauge)
         if view.ask is not None:
             desk.note(ModelInterrupted(view.ask.turn, (), "the agent was changed before the reply came"))
+        return True
 
 
 async def _rest(desk: Desk, act: Stop | Rest) -> bool:

@@ -129,6 +129,10 @@ async def ask_again(desk: Desk, act: AskAgain) -> None:
         if task is not None and task.cancelling():
             work.cancel()
             raise
+        if desk.wish == "go":
+            fault = ProviderFault("the provider cancelled its own request", retryable=True)
+            await _failed(desk, act, part, fault)
+            return
         if part.text:
             _interrupted(desk, act, part, desk.why or "stopped by a person")
             await desk.book.commit()
@@ -147,7 +151,7 @@ async def ask_again(desk: Desk, act: AskAgain) -> None:
 
 async def _send(desk: Desk, act: AskAgain, emit: Emit) -> Reply:
     if act.at_ms is not None and (wait_ms := act.at_ms - desk.clock.now_ms()) > 0:
-        await desk.clock.sleep_ms(wait_ms)
+        await desk.clock.sleep_ms(min(wait_ms, act.wait_ms))
     request = request_of(desk, act, await _media(desk))
     limit_ms = desk.agent.limits.request_ms
     limit = asyncio.timeout(None if limit_ms is None else limit_ms / 1000)

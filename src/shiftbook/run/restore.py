@@ -81,4 +81,6 @@ async def _from_snapshot(store: Store, run: str) -> Restored | None:
         return None  # A snapshot is a cache: one that cannot be read is as good as none.
     if prompts.faults or view.position != snapshot.position:
         return None
+    # The prompt is of the agent it was made for; the next epoch is of the agent declared since.
+    prompts.declaration = view.declaration
     return Restored(view, prompts)

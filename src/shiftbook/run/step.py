@@ -68,11 +68,16 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class AskAgain:
-    """Send the journaled request of `turn` (again), not before `at_ms`."""
+    """Send the journaled request of `turn` (again), not before `at_ms`.
+
+    `wait_ms` is the wait that was meant when that moment was named: a clock that was set back in the meantime
+    must not hold the run up for longer.
+    """
 
     turn: int
     attempt: int
     at_ms: int | None
+    wait_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +193,7 @@ def _new(call: OpenCall, facts: ToolFacts | None) -> Act | None:
     """What keeps a call from being started, None if nothing does."""
     if facts is None:
         return Settle(call.call, "failed", NEVER_STARTED_TEXT.format(why=f"there is no tool {call.tool!r}"))
-    if call.contract and facts.contract != call.contract:
+    if facts.contract != call.contract:
         why = f"the tool {call.tool!r} has changed since it was asked for"
         return Settle(call.call, "cancelled", NEVER_STARTED_TEXT.format(why=why))
     if call.withheld:
@@ -216,7 +221,7 @@ def _open_ask(view: RunView, limits: Limits) -> Act:
     assert ask is not None
     if ask.gave_up or ask.tried > limits.retries:
         return Rest("failed", f"turn {ask.turn}: the model could not be asked")
-    return AskAgain(ask.turn, ask.failures + 1, ask.retry_at_ms)
+    return AskAgain(ask.turn, ask.failures + 1, ask.retry_at_ms, ask.wait_ms)
 
 
 def _limit(view: RunView, limits: Limits) -> Stop | None:

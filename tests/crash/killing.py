@@ -1,0 +1,163 @@
+"""Real processes and SIGKILL: a child works on a SQLite file, says on a pipe where it is, and is killed there.
+
+Children are forked from a clean server process that has the imports behind it, so that one costs milliseconds.
+What the tools did to the world stands in a file of its own, one line an effect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Literal
+
+from shiftbook.clock import SystemClock
+from shiftbook.entries import Entry
+from shiftbook.journal.open import open_store
+from shiftbook.providers.scripted import call, calls, fails, say
+from shiftbook.run.limits import Limits
+from shiftbook.testing.crash import Meanwhile, Moment, Seams
+from tests.crash.invariants import broken
+from tests.crash.scenarios import Scenario, shift
+from tests.crash.sweep import Ground
+from tests.crash.virtual import at_once
+from tests.crash.world import WORLD, Violation, World
+
+PATIENCE_S = 60
+"""How long a child may take to come to its point before the test fails."""
+
+BRISK = Scenario(
+    "brisk",
+    {
+        1: calls(
+            call("look", {"place": "A"}),
+            call("mail", {"to": "Ann"}),
+            call("pay", {"amount": 5}),
+            text="I begin with three things.",
+        ),
+        2: fails(then=calls(call("send", {"to": "Bob"}), call("pay", {"amount": 5}), call("flaky"))),
+        3: say("One more moment, I am only thinking aloud here.", stop="pause"),
+    },
+    limits=Limits(parallel=2, snapshot_every=5, retry_ms_min=1, retry_ms_max=2),
+)
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.crash.killing"])
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Where a child is killed: at the `at`-th point that fits."""
+
+    seam: str
+    moment: Moment
+    at: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.moment} {self.seam} {self.at}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A database file and a world file; `commits` is the way to commit."""
+
+    folder: Path
+    commits: Literal["in-loop", "writer"]
+
+    @property
+    def database(self) -> str:
+        """The SQLite file."""
+        return str(self.folder / "book.db")
+
+    @property
+    def log(self) -> Path:
+        """The world's file."""
+        return self.folder / "world.jsonl"
+
+
+def child(place: Place, kill: Kill | None, pipe: Connection) -> None:
+    """What a child does: go on with the run; at its point, say so and wait to be killed."""
+
+    def cue() -> None:
+        pipe.send("here")
+        pipe.recv()
+
+    meanwhile = () if kill is None else (Meanwhile(kill.at, kill.moment, kill.seam, do=cue),)
+    seams = Seams(*meanwhile)
+
+    async def main() -> Any:
+        store = await open_store(place.database, commits=place.commits)
+        world = World.load(place.log)
+        WORLD.set(world)
+        try:
+            return await shift(BRISK, world, seams.store(store), seams.clock(SystemClock()), seams)
+        finally:
+            await store.close()
+
+    summary = asyncio.run(main())
+    pipe.send(summary.state)
+
+
+def run_child(place: Place, kill: Kill | None) -> str:
+    """Start a child; kill it at its point, or let it come to its end. What it said last."""
+    ours, theirs = CONTEXT.Pipe()
+    process = CONTEXT.Process(target=child, args=(place, kill, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        if not ours.poll(PATIENCE_S):
+            raise AssertionError(f"the child did not come to {kill}")
+        said = str(ours.recv())
+        if said == "here":
+            assert process.pid is not None
+            os.kill(process.pid, signal.SIGKILL)
+        return said
+    finally:
+        process.join(PATIENCE_S)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        process.close()
+        ours.close()
+
+
+class FileGround(Ground):
+    """What is left in the files, opened by a process that took no part."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.scenario = BRISK
+        self.world = World.load(place.log)
+        self.world.log = None
+        self.world.peek = self.open()
+
+    def open(self) -> Any:
+        return at_once(open_store(self.place.database))
+
+
+def entries_in(place: Place) -> list[Entry]:
+    """The journal as it is in the file."""
+    ground = FileGround(place)
+    try:
+        return ground.journal()
+    finally:
+        ground.close()
+
+
+def violations(place: Place, before: list[Entry]) -> list[Violation]:
+    """What is broken in the files after the last child came to its end."""
+    calm = Ground(BRISK)
+    process = calm.process()
+    assert process.summary is not None
+    # The requests of killed children went with them; what they were made of is in the journal.
+    calm.world = replace(calm.world, requests={})
+    ground = FileGround(place)
+    try:
+        return broken(ground, summary=None, before=before, same_as=calm)
+    finally:
+        ground.close()
+        calm.close()

@@ -1,6 +1,6 @@
 """Data on stdout, words for people on stderr.
 
-JSON is canonical text in UTF-8 whatever the locale: it holds no control character that steers a terminal.
+JSON is UTF-8 whatever the locale, and what could steer a terminal stands in it as an escape.
 Colours and the lines of tables are rich's affair: it leaves both out in a pipe and heeds NO_COLOR.
 """
 
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from shiftbook import canonical
-from shiftbook.cli.words import plain
+from shiftbook.cli.words import escaped, plain
 from shiftbook.messages import Json
 
 PIPE_WIDTH = 10_000
@@ -20,7 +20,7 @@ PIPE_WIDTH = 10_000
 def data(value: Json) -> None:
     """One JSON value on a line of its own."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(canonical.encode(value).encode("utf-8") + b"\n")
+    sys.stdout.buffer.write(escaped(canonical.encode(value)).encode("utf-8") + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -19,6 +19,11 @@ def plain(text: str) -> str:
     return _STEERS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+def escaped(json: str) -> str:
+    """JSON text of the same value, in which such characters stand as JSON escapes."""
+    return _STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
+
+
 def count(number: int, noun: str, many: str | None = None) -> str:
     """ "1 turn", "2,000 turns", "3 entries"."""
     return f"{number:,} {noun if number == 1 else many or noun + 's'}"

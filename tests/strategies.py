@@ -90,6 +90,9 @@ def arguments(huge: int = 30_000) -> st.SearchStrategy[dict[str, object]]:
     return st.dictionaries(names, value, max_size=3)
 
 
+Answer = tuple[Outcome, UserContent]
+
+
 class Brief(Repr):
     """A turn in a failing example, long texts shortened."""
 
@@ -110,7 +113,7 @@ class Turn:
 
     reply: tuple[AssistantPart, ...]
     stop: StopReason = "calls"
-    answers: tuple[tuple[Outcome, UserContent], ...] = ()
+    answers: tuple[Answer, ...] = ()
     order: tuple[int, ...] = ()
     cut_off: bool = False
     reason: str = ""

@@ -18,7 +18,7 @@ from shiftbook.entries import (
 )
 from shiftbook.messages import Block, Request, Text, ToolSchema
 from shiftbook.policies import Policy, Window, decide
-from shiftbook.prompt.epoch import Choice, EpochPrompt, Full, Rebuild
+from shiftbook.prompt.epoch import EpochPrompt, Extend, Full, Rebuild
 from shiftbook.prompt.grow import adopt, first_prompt, grow, new_epoch
 from shiftbook.prompt.measure import Gauge
 from shiftbook.tokens import Tokens
@@ -42,7 +42,7 @@ class Asked:
     tokens: int
     epoch: int
     meter: str
-    choice: Choice
+    choice: Extend | Rebuild
     tools: tuple[ToolSchema, ...]
     batch: tuple[int, ...]
     """The visible entries that were new to it."""

@@ -103,7 +103,8 @@ def plain_arguments(call: Call) -> dict[str, Json]:
     """
     if call.arguments is None:
         return {"unparsed_arguments": plain_text(call.raw or "")}
-    return {plain_name(name): _sendable(item) for name, item in call.arguments.items()}
+    plain = _sendable(dict(call.arguments))
+    return plain if isinstance(plain, dict) else {"unparsed_arguments": plain}
 
 
 def arguments_text(arguments: Mapping[str, Json]) -> str:
@@ -129,7 +130,9 @@ def _sendable(value: Json) -> Json:
         case list() | tuple():
             return [_sendable(item) for item in value]
         case dict():
-            return {plain_name(name): _sendable(item) for name, item in value.items()}
+            plain = {plain_name(name): _sendable(item) for name, item in value.items()}
+            # Two names may be sent alike; then one text says both.
+            return plain if len(plain) == len(value) else canonical.encode(value)
     # What JSON cannot say stands in the canonical text's own tagged form, which is plain JSON.
     return json.loads(canonical.encode(value))
 

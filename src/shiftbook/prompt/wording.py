@@ -63,8 +63,8 @@ def dropped(first: int, last: int) -> str:
     """In place of a range of entries."""
     span = f"Entry {first} of this run is" if first == last else f"Entries {first} to {last} of this run are"
     return (
-        f"[{span} not shown here, so that the prompt stays within its limit. The journal of this run keeps "
-        "them word for word: name an entry by its number to have it looked up.]"
+        f"[{span} not shown here, so that the prompt stays within its limit. Nothing is lost: the journal of "
+        "this run keeps what is not shown word for word, under these numbers.]"
     )
 
 

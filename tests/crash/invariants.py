@@ -28,14 +28,17 @@ from shiftbook.run.loop import Summary
 from shiftbook.run.restore import restore
 from shiftbook.verify import verify
 from tests.crash.normal import normal, unknown_calls
-from tests.crash.scenarios import TOOLS
 from tests.crash.sweep import Ground
 from tests.crash.virtual import at_once
 from tests.crash.world import RUN, Violation
 
-POLICIES = {tool.name: tool.repeat for tool in TOOLS}
 Found = Iterator[str]
 Check = Callable[[Ground, Sequence[Entry]], Found]
+
+
+def policies(ground: Ground) -> dict[str, str]:
+    """What may be done with each tool after a cut."""
+    return {tool.name: tool.repeat for tool in ground.scenario.tools}
 
 
 def gapless(ground: Ground, entries: Sequence[Entry]) -> Found:
@@ -124,7 +127,7 @@ def repeat_allowed(ground: Ground, entries: Sequence[Entry]) -> Found:
         tools[each.call] = each.tool
     questions = Counter(ground.world.questions)
     for call, count in starts.items():
-        policy = POLICIES[tools[call]]
+        policy = policies(ground)[tools[call]]
         if policy == "ask" and count > 1:
             yield f"call {call} of {tools[call]!r} was run {count} times, a person was to decide"
         if policy == "reconcile" and count - 1 > questions[call]:
@@ -144,7 +147,7 @@ def effects_as_promised(ground: Ground, entries: Sequence[Entry]) -> Found:
     effects = Counter(each.call for each in ground.world.effects)
     tools = {each.call: each.tool for each in ground.world.begun}
     for call, count in effects.items():
-        if count > 1 and POLICIES[tools[call]] != "safe":
+        if count > 1 and policies(ground)[tools[call]] != "safe":
             yield f"call {call} of {tools[call]!r} had {count} effects"
     for entry in entries:
         what = entry.what

@@ -1,7 +1,7 @@
-"""Real processes and SIGKILL: a child works on a SQLite file, says on a pipe where it is, and is killed there.
+"""Real processes and SIGKILL: a child works on a SQLite file, says where it is on a pipe, is killed there.
 
-Children are forked from a clean server process that has the imports behind it, so that one costs milliseconds.
-What the tools did to the world stands in a file of its own, one line an effect.
+Children are forked from a clean server process that has the imports behind it, so that one is cheap. What the
+tools did to the world stands in a file of its own, one line an effect.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from shiftbook.providers.scripted import call, calls, fails, say
 from shiftbook.run.limits import Limits
 from shiftbook.testing.crash import Meanwhile, Moment, Seams
 from tests.crash.invariants import broken
+from tests.crash.receiver import CHARGES, RECEIVER
 from tests.crash.scenarios import Scenario, shift
 from tests.crash.sweep import Ground
 from tests.crash.virtual import at_once
@@ -45,6 +46,10 @@ BRISK = Scenario(
     limits=Limits(parallel=2, snapshot_every=5, retry_ms_min=1, retry_ms_max=2),
 )
 
+KILLED = {scenario.name: scenario for scenario in (BRISK, CHARGES)}
+WARM = [tool.schema for scenario in KILLED.values() for tool in scenario.tools]
+"""Schemas are made when they are first asked for: here once, and not in every child."""
+
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.crash.killing"])
 
@@ -67,6 +72,9 @@ class Place:
 
     folder: Path
     commits: Literal["in-loop", "writer"]
+    scenario: str = "brisk"
+    receiver: str = ""
+    """Address of the HTTP service that the tools of the scenario reach, if they do."""
 
     @property
     def database(self) -> str:
@@ -89,12 +97,15 @@ def child(place: Place, kill: Kill | None, pipe: Connection) -> None:
     meanwhile = () if kill is None else (Meanwhile(kill.at, kill.moment, kill.seam, do=cue),)
     seams = Seams(*meanwhile)
 
+    scenario = KILLED[place.scenario]
+
     async def main() -> Any:
         store = await open_store(place.database, commits=place.commits)
         world = World.load(place.log)
         WORLD.set(world)
+        RECEIVER.set(place.receiver)
         try:
-            return await shift(BRISK, world, seams.store(store), seams.clock(SystemClock()), seams)
+            return await shift(scenario, world, seams.store(store), seams.clock(SystemClock()), seams)
         finally:
             await store.close()
 
@@ -130,7 +141,7 @@ class FileGround(Ground):
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self.scenario = BRISK
+        self.scenario = KILLED[place.scenario]
         self.world = World.load(place.log)
         self.world.log = None
         self.world.peek = self.open()
@@ -150,7 +161,7 @@ def entries_in(place: Place) -> list[Entry]:
 
 def violations(place: Place, before: list[Entry]) -> list[Violation]:
     """What is broken in the files after the last child came to its end."""
-    calm = Ground(BRISK)
+    calm = Ground(KILLED[place.scenario])
     process = calm.process()
     assert process.summary is not None
     # The requests of killed children went with them; what they were made of is in the journal.

@@ -220,6 +220,7 @@ class Scenario:
     stops: frozenset[str] = frozenset()
     cancels: frozenset[str] = frozenset()
     last: str = "All done."
+    tools: tuple[Any, ...] = TOOLS
     limits: Limits = field(default_factory=lambda: Limits(parallel=2, snapshot_every=9))
 
     def answer(self, request: Request) -> Step:
@@ -240,7 +241,7 @@ class Scenario:
                 name=self.name,
                 model=Scripted(answered),
                 instructions="Keep the store in order.",
-                tools=cast("tuple[Tool, ...]", TOOLS),
+                tools=cast("tuple[Tool, ...]", self.tools),
                 policy=self.policy,
                 cap=self.cap,
                 limits=self.limits,

@@ -34,7 +34,7 @@ from shiftbook.entries import (
     What,
 )
 from shiftbook.errors import NewerFormat
-from shiftbook.journal.promises import Commit
+from shiftbook.journal.promises import Commit, InboxItem, LeaseRow
 from shiftbook.messages import Call, Text
 from shiftbook.payload import to_plain
 from shiftbook.prompt.digest import start as digest_start
@@ -335,6 +335,24 @@ def test_lease_epochs_never_fall(tmp_path: Path) -> None:
     asyncio.run(check())
 
 
+def test_a_lease_is_never_below_its_entries(tmp_path: Path) -> None:
+    """A lower epoch whose checksum is right, as a store put back from an older copy would have it."""
+
+    async def check() -> None:
+        place = await made(tmp_path)
+        lease = await place.store.leases.look(place.run)
+
+        async def older(run: str) -> LeaseRow:
+            return replace(lease, run=run, epoch=lease.epoch - 1)
+
+        place.store.leases.look = older  # type: ignore[method-assign]
+        faults = (await verify(place.store, place.run)).faults
+        assert faults == (Fault(46, "The lease's epoch is 2, below the 3 of its entries."),)
+        await place.store.close()
+
+    asyncio.run(check())
+
+
 def test_a_second_answer_is_found_whoever_wrote_it(tmp_path: Path) -> None:
     """A4 and A6: results stand with the calls of their own run, each once, or the record is at fault."""
 
@@ -404,6 +422,28 @@ def test_a_run_that_goes_on_meanwhile_is_no_fault(tmp_path: Path) -> None:
         assert verdict.ok, verdict.faults
         assert verdict.entries > 46
         await store.close()
+
+    asyncio.run(check())
+
+
+def test_mail_that_is_moved_while_the_inbox_is_read_is_no_fault(tmp_path: Path) -> None:
+    async def check() -> None:
+        clock = SimulatedClock(7)
+        place = await made(tmp_path, clock=clock)
+        items, going = place.store.inbox.items, list[bool]()
+
+        async def go_on_and_list(run: str, after: str | None = None, limit: int = 500) -> list[InboxItem]:
+            if not going:
+                going.append(True)
+                agent = records.agent([*records.STEPS, say("Yes.")])
+                async with await resume(place.store, place.run, agent, clock=clock) as handle:
+                    await handle.finish()
+            return await items(run, after, limit)
+
+        place.store.inbox.items = go_on_and_list  # type: ignore[method-assign]
+        verdict = await verify(place.store, place.run)
+        assert (verdict.ok, verdict.entries, going) == (True, 46, [True]), verdict.faults
+        await place.store.close()
 
     asyncio.run(check())
 

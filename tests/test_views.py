@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import median_low
 from typing import Any
@@ -305,6 +306,38 @@ def test_figures_are_counted_by_the_exact_meter(tmp_path: Path) -> None:
             "cached_share": None,
             "cost": None,
         }
+        await place.store.close()
+
+    asyncio.run(check())
+
+
+def test_figures_of_a_changed_agent_are_of_what_it_is_now(tmp_path: Path) -> None:
+    """A change opens an epoch; while the bound fits, both epochs are counted here."""
+
+    async def check() -> None:
+        clock, meter, sizes = SimulatedClock(7), BpeMeter(), []
+        place = await records.opened(tmp_path, clock=clock)
+        script: list[Step] = [say("One."), say("Two."), say("Three.")]
+        first = records.agent(script, cap=20_000)
+        second = replace(first, instructions="You keep the yard, and the warehouse beside it.")
+        async with await start(place.store, first, "Go", clock=clock, run="two") as run:
+            await run.finish()
+        for _ in range(2):
+            async with await resume(place.store, "two", second, "On", clock=clock) as run:
+                await run.finish()
+        entries = await of(place.store, "two")
+        tools = sorted((tool.schema for tool in first.tools), key=lambda schema: schema.name)
+        for number, entry in enumerate(entries, start=1):
+            if isinstance(entry.what, ModelAsked):
+                assert entry.what.meter == "bytes"
+                prompt = rederive(entries[:number]).prompt
+                assert prompt is not None
+                agent = first if prompt.epoch == 1 else second
+                blocks = sum(block_tokens(block, meter) for block in prompt.blocks)
+                sizes.append(fixed_tokens(agent.instructions, tools, meter) + blocks)
+        figures = await run_figures(place.store, "two")
+        assert figures["prompt_tokens"] == {"median": median_low(sizes), "max": max(sizes)}
+        assert (await prompt_view(place.store, "two", 3))["epoch"] == 2
         await place.store.close()
 
     asyncio.run(check())

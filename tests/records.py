@@ -7,17 +7,18 @@ that a dead process left open, mail, media, a payload in a blob, odd values, and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from shiftbook import Agent, Store, open_store, post, resume, start, tool
+from shiftbook import Agent, Entry, Store, open_store, post, resume, start, tool
 from shiftbook.providers.scripted import Script, Scripted, Step, call, calls, cut, fails, say
 from shiftbook.testing.clock import SimulatedClock
 from shiftbook.tools.results import Image
+from shiftbook.views import entries_of
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(64))
 ODD = {
@@ -150,6 +151,14 @@ async def opened(folder: Path, name: str = "book.db", *, clock: SimulatedClock |
     return Place(await open_store(str(path), clock=clock or SimulatedClock(7)), path, "warehouse1")
 
 
-def payloads(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Rows of `show` without what differs between two processes: stamps and lease epochs."""
-    return [{name: value for name, value in row.items() if name not in ("at", "lease")} for row in rows]
+async def made(folder: Path, *, clock: SimulatedClock | None = None) -> Place:
+    """A store in a file that holds the warehouse's run."""
+    clock = clock or SimulatedClock(7)
+    place = await opened(folder, clock=clock)
+    await warehouse(place.store, clock)
+    return place
+
+
+async def of(store: Store, run: str) -> list[Entry]:
+    """All entries of a run."""
+    return [entry async for entry in entries_of(store, run)]

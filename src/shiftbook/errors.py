@@ -9,11 +9,11 @@
     |   |-- CapTooSmall       the fixed part of the prompt alone passes the cap
     |   `-- AgentMistake      an agent or a tool is declared in a way that cannot work
     |-- AgentUnusable         the agent or its model cannot be had now        (exit code 3)
-    |-- StoreError            the database refused, or is not ours to use
+    |-- StoreError            the database refused, or is not ours to use   (exit code 2)
     |   |-- StoreUnusable     it cannot be opened, read or written at all     (exit code 2)
     |   |-- NewerFormat       written by a newer Shiftbook than this one      (exit code 2)
     |   |-- Damaged           what was read is not what was written           (exit code 1)
-    |   `-- Refused           an append that named a stale state; nothing was written
+    |   `-- Refused           an append that named a stale state            (exit code 7)
     |       |-- Conflict      another append got there first
     |       |-- Fenced        the lease was taken by somebody else
     |       `-- InboxWaiting  the append asked for an empty inbox and there was mail
@@ -91,6 +91,8 @@ class AgentUnusable(ShiftbookError):
 class StoreError(ShiftbookError):
     """The database refused, or is not ours to use."""
 
+    exit_code = 2
+
 
 class StoreUnusable(StoreError):
     """The database cannot be opened, read or written; the message names the file and the cause."""
@@ -107,9 +109,13 @@ class NewerFormat(StoreError):
 class Damaged(StoreError):
     """What was read is not what was written; `shiftbook verify RUN` says where."""
 
+    exit_code = 1
+
 
 class Refused(StoreError):
     """An append named a state that no longer holds; nothing of it was written."""
+
+    exit_code = 7
 
 
 class Conflict(Refused):

@@ -56,7 +56,7 @@ def run(folder: Path, *words: str, stdin: str | bytes = "", **place: str) -> Ran
     texts = []
     for stream in (out, err):
         stream.flush()
-        texts.append(stream.detach().getvalue().decode())  # type: ignore[attr-defined]
+        texts.append(stream.detach().getvalue().decode())
     return Ran(code, *texts)
 
 

@@ -2,8 +2,8 @@
 
 The 29 Claude Code sessions and the 200 tau-bench runs of the data folder, once under `transcript` with a cap
 that holds them whole and once under `window` with a small one. Prints a line for each session, one for all
-tau-bench runs, and ends with code 1 when one did not finish, left a recorded reply out, passed its cap, or does
-not verify. The folder is `--data`, SHIFTBOOK_DATA, or `shared/data` beside the checkout.
+tau-bench runs, and ends with code 1 when one did not finish, left a recorded reply out, passed its cap, or
+does not verify. The folder is `--data`, SHIFTBOOK_DATA, or `shared/data` beside the checkout.
 """
 
 from __future__ import annotations

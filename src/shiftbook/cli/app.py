@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from shiftbook._version import VERSION
 from shiftbook.cli.options import VERBOSE_HELP, is_verbose, set_verbose
-from shiftbook.cli.words import plain
+from shiftbook.cli.words import plain, sentence
 from shiftbook.entries import FORMAT
 from shiftbook.errors import ShiftbookError
 
@@ -94,5 +94,5 @@ def main() -> None:
     except ShiftbookError as error:
         if is_verbose():
             logging.getLogger("shiftbook").error("stopped by an error", exc_info=error)
-        sys.stderr.write(plain(f"shiftbook: {' '.join(str(error).split())}") + "\n")
+        sys.stderr.write(plain(f"shiftbook: {sentence(str(error))}") + "\n")
         sys.exit(error.exit_code)

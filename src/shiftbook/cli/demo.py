@@ -17,9 +17,9 @@ from shiftbook.errors import BadInput
 
 
 def command(
-    folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Where the journal of the demo goes.")
-    ] = Path("demo"),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the journal of the demo goes.")] = Path(
+        "demo"
+    ),
     keep: Annotated[
         bool,
         typer.Option(help="Keep the journal, to look into it; otherwise it is made in a temporary folder."),

@@ -17,7 +17,7 @@ AGENT_FILE = "agent.py"
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to write agent.py.")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write agent.py.")] = Path(),
     verbose: Verbose = False,
 ) -> None:
     """Write a runnable, commented agent.py; a file that is there is never overwritten."""

@@ -22,7 +22,7 @@ Db = Annotated[
 ]
 RunId = Annotated[
     str | None,
-    typer.Argument(metavar="[RUN]", show_default=False, help="The run's id, or a prefix that fits one run."),
+    typer.Argument(metavar="RUN", show_default=False, help="The run's id, or a prefix that fits one run."),
 ]
 Last = Annotated[bool, typer.Option("--last", help="Take the newest run.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout; fields are only ever added.")]

@@ -25,7 +25,7 @@ def command(
         ),
     ],
     message: Annotated[
-        str | None, typer.Argument(metavar="[MESSAGE]", show_default=False, help="What to say to it.")
+        str | None, typer.Argument(metavar="MESSAGE", show_default=False, help="What to say to it.")
     ] = None,
     text: Annotated[
         str | None,

@@ -24,6 +24,12 @@ def escaped(json: str) -> str:
     return _STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
+def sentence(text: str) -> str:
+    """An error's message on one line, with its full stop."""
+    words = " ".join(text.split())
+    return words if words.endswith((".", "!", "?")) else f"{words}."
+
+
 def count(number: int, noun: str, many: str | None = None) -> str:
     """ "1 turn", "2,000 turns", "3 entries"."""
     return f"{number:,} {noun if number == 1 else many or noun + 's'}"

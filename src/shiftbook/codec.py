@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from shiftbook import canonical
@@ -119,18 +119,12 @@ def seal(
         payload = canonical.encode(plain)
         if len(payload) > INLINE_BYTES_MAX // 4:
             payload = _outsource(payload, blobs)
-        row = Row(
-            position=after + 1 + index,
-            kind=type(item.what).__name__,
-            version=FORMAT,
-            at_ms=at_ms[index],
-            epoch=epoch,
-            salt=salts[SALT_BYTES * index : SALT_BYTES * (index + 1)],
-            payload=payload,
-        )
+        salt = salts[SALT_BYTES * index : SALT_BYTES * (index + 1)]
+        row = Row(after + 1 + index, type(item.what).__name__, FORMAT, at_ms[index], epoch, salt, payload)
         head = link(head, row)
+        if index == len(drafts) - 1:
+            row = Row(row.position, row.kind, FORMAT, row.at_ms, epoch, salt, payload, head)
         rows.append(row)
-    rows[-1] = replace(rows[-1], head=head)
     return Sealed(tuple(rows), blobs, head)
 
 

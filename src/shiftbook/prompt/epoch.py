@@ -42,6 +42,8 @@ class EpochPrompt:
     meter: str = ""
     upto: int = 0
     """The last model-visible entry that was there when the prompt last grew, shown or not."""
+    media: set[str] = field(default_factory=set)
+    """The blobs of the images and files in it."""
     first_end: int = 0
     """Blocks of the epoch's first request."""
     last_end: int = 0

@@ -6,11 +6,11 @@ what is added, whatever the prompt holds. Refused: editing anything that stands 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from shiftbook.entries import MODEL_VISIBLE, Entry, Pick, Recipe
-from shiftbook.messages import Block
+from shiftbook.messages import Block, Media, Result
 from shiftbook.prompt.digest import block_digest, chain, start
 from shiftbook.prompt.epoch import EpochPrompt, Growth, Rebuild
 from shiftbook.prompt.measure import Gauge
@@ -100,12 +100,13 @@ def adopt(prompt: EpochPrompt, growth: Growth) -> None:
     """Take a growth into the prompt: its commit went through."""
     if growth.fresh_epoch is not None:
         prompt.epoch, prompt.picks = growth.fresh_epoch, list(growth.picks)
-        prompt.blocks, prompt.sizes, prompt.shown = [], [], {}
+        prompt.blocks, prompt.sizes, prompt.shown, prompt.media = [], [], {}, set()
     else:
         order = [prompt.upto, *growth.seen]
         prompt.picks[-1:] = merged([*prompt.picks[-1:], *growth.picks], order)
     prompt.last_end = len(prompt.blocks)
     prompt.blocks.extend(growth.blocks)
+    prompt.media.update(media_of(growth.blocks))
     if prompt.last_end == 0:
         prompt.first_end = len(prompt.blocks)
     prompt.sizes.extend(growth.sizes)
@@ -114,6 +115,15 @@ def adopt(prompt: EpochPrompt, growth: Growth) -> None:
     prompt.declaration, prompt.renderer = growth.declaration, growth.renderer
     prompt.meter = growth.meter
     prompt.upto = max((prompt.upto, *growth.seen))
+
+
+def media_of(blocks: Iterable[Block]) -> Iterator[str]:
+    """The blobs of the images and files in these blocks."""
+    for block in blocks:
+        for part in block.parts:
+            for each in part.content if type(part) is Result else (part,):
+                if type(each) is Media:
+                    yield each.blob
 
 
 def merged(picks: Sequence[Pick], order: Sequence[int]) -> list[Pick]:

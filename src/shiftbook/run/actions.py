@@ -201,13 +201,11 @@ async def _attempt(desk: Desk, call: OpenCall, attempt: int) -> Ended:
     except TryAgain as fault:
         if attempt < tool.attempts and desk.wish == "go":
             return Ended("failed", (), again=True)
-        return _failed(fault)
+        return _not_known(fault) if isinstance(fault, OutcomeUnknown) else _failed(fault)
     except BadArguments as fault:
         return Ended("failed", (Text(f"The arguments do not fit: {fault}. Nothing was done."),))
     except OutcomeUnknown as fault:
-        return Ended(
-            "unknown", (Text(f"{UNKNOWN_TEXT} The tool says: {fault}" if str(fault) else UNKNOWN_TEXT),)
-        )
+        return _not_known(fault)
     except Exception as fault:  # whatever an author's tool raises is its result
         return _failed(fault)
     finally:
@@ -241,6 +239,10 @@ def _timed_out(tool: Tool, attempt: int) -> Ended:
         return Ended("unknown", (), left_open=True)
     seconds = (tool.timeout_ms or 0) / 1000
     return Ended("unknown", (Text(TIMEOUT_TEXT.format(seconds=seconds)),))
+
+
+def _not_known(fault: OutcomeUnknown) -> Ended:
+    return Ended("unknown", (Text(f"{UNKNOWN_TEXT} The tool says: {fault}" if str(fault) else UNKNOWN_TEXT),))
 
 
 def _failed(fault: BaseException) -> Ended:

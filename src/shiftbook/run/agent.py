@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from shiftbook import canonical
 from shiftbook.codec import Redact, blob_hash
@@ -17,8 +18,10 @@ from shiftbook.errors import AgentMistake
 from shiftbook.messages import Json
 from shiftbook.policies import policy_named
 from shiftbook.providers.promise import Provider
+from shiftbook.run.answer import Shape, shape_of
 from shiftbook.run.limits import Limits
 from shiftbook.tools.contract import Tool, contract_digest, stable_schema
+from shiftbook.tools.toolbox import Toolbox
 
 CAP_DEFAULT = 100_000
 """Tokens. Below the windows of the models of 2026, and far enough from them for the answer."""
@@ -37,12 +40,16 @@ class Agent:
     tokens by the meter; `fixed` are tokens that are counted into every prompt for what is not shown here.
     A `conversational` agent waits for a person after a reply without a call; any other has finished then.
     `parameters` go to the provider as they are. `redact` takes secrets out before anything is written.
+    `toolboxes` hold tools that may change while a run goes on; they are opened and closed with it. `output`
+    is what the reply that ends a task has to be: a pydantic model or another type, or a JSON schema.
     """
 
     name: str
     model: Provider
     instructions: str = ""
     tools: Sequence[Tool] = ()
+    toolboxes: Sequence[Toolbox] = ()
+    output: Any = None
     policy: str = "transcript"
     cap: int = CAP_DEFAULT
     mark: int | None = None
@@ -53,6 +60,8 @@ class Agent:
     redact: Redact | None = None
     reference: str = ""
     """How a later process finds this agent: "agent.py:shop" or "package.module:shop"."""
+    shape: Shape | None = field(init=False, default=None, repr=False, compare=False)
+    """The check that `output` stands for."""
 
     def __post_init__(self) -> None:
         names = [tool.name for tool in self.tools]
@@ -70,6 +79,26 @@ class Agent:
                 f"The mark of {self.mark} tokens has to lie between 1 and the cap of {self.cap}."
             )
         policy_named(self.policy)
+        if self.output is not None:
+            if self.conversational:
+                raise AgentMistake(
+                    "A conversational agent has no reply that ends its task, so it can have no typed output: "
+                    "leave out one of the two."
+                )
+            object.__setattr__(self, "shape", shape_of(self.output))
+
+    @property
+    def told(self) -> str:
+        """The instructions as the model gets them: with the schema of a typed output behind them."""
+        return self.instructions if self.shape is None else self.shape.told(self.instructions)
+
+    @property
+    def all_tools(self) -> tuple[Tool, ...]:
+        """The agent's own tools and what its open toolboxes hold now, by name; of two by one name the first."""
+        found: dict[str, Tool] = {}
+        for tool in (*self.tools, *(tool for box in self.toolboxes for tool in box.tools)):
+            found.setdefault(tool.name, tool)
+        return tuple(found[name] for name in sorted(found))
 
     @property
     def low_water(self) -> int:
@@ -91,13 +120,13 @@ def declare(agent: Agent) -> Declaration:
     A provider that has `settings`, which go out with every request beside the prompt, has them written down
     too: a change of them is a change of the agent.
     """
-    tools = sorted(agent.tools, key=lambda tool: tool.name)
+    tools = agent.all_tools
     settings = getattr(agent.model, "settings", None)
     blob = canonical.encode(
         {
             "name": agent.name,
             "model": agent.model.name,
-            "instructions": agent.instructions,
+            "instructions": agent.told,
             "tools": [
                 {
                     "name": tool.schema.name,
@@ -108,6 +137,7 @@ def declare(agent: Agent) -> Declaration:
             ],
             "parameters": dict(agent.parameters),
             **({} if settings is None else {"provider": dict(settings)}),
+            **({} if agent.shape is None else {"output": agent.shape.schema}),
             "fixed": agent.fixed,
             "mark": agent.low_water,
         }

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from shiftbook.clock import Clock
-from shiftbook.entries import MODEL_VISIBLE, Entry, What
+from shiftbook.entries import MODEL_VISIBLE, Entry, ModelAnswered, What
 from shiftbook.messages import ReplyEvent, ToolSchema
 from shiftbook.policies.promise import Policy
 from shiftbook.projections.view import RunView, fold
 from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.prompt.measure import Gauge
 from shiftbook.run.agent import Agent, Declaration
+from shiftbook.run.answer import Unfit
 from shiftbook.run.book import Book
 from shiftbook.run.step import Situation, ToolFacts
 from shiftbook.tools.contract import Tool, contract_digest
@@ -68,11 +69,16 @@ class Desk:
     schemas: tuple[ToolSchema, ...]
     fresh: list[Entry] = field(default_factory=list)
     """Model-visible entries that no prompt of this epoch holds yet."""
+    media: dict[str, bytes] = field(default_factory=dict)
+    """The bytes of the prompt's images and files, read once an epoch."""
     mail: bool = False
     wish: Literal["go", "stop", "cancel"] = "go"
     why: str = ""
     in_flight: set[asyncio.Task[object]] = field(default_factory=set)
     """Tasks that a wish may cut short: the model request, and the actions on "cancel"."""
+    reply: ModelAnswered | None = None
+    """The last whole reply, where the agent declares what it has to be."""
+    _judged: tuple[ModelAnswered, str | None] | None = None
     cancellations: set[threading.Event] = field(default_factory=set)
     """`Context.cancelled` of every attempt that runs: set on "cancel", and when the attempt's time is up."""
 
@@ -91,7 +97,22 @@ class Desk:
             why=self.why,
             conversational=self.agent.conversational,
             turns=getattr(self.agent.model, "turns", None),
+            unfit=self._unfit(),
         )
+
+    def _unfit(self) -> str | None:
+        """Why the reply that would end the task is not the declared output; judged once for each reply."""
+        view, reply, shape = self.view, self.reply, self.agent.shape
+        if shape is None or reply is None or view.calls or view.owed or view.ask is not None:
+            return None
+        if self._judged is None or self._judged[0] is not reply:
+            try:
+                shape.read(reply)
+            except Unfit as fault:
+                self._judged = (reply, str(fault))
+            else:
+                self._judged = (reply, None)
+        return self._judged[1]
 
     def note(
         self, what: What, *, blobs: Mapping[str, bytes] | None = None, taken: str | None = None
@@ -104,6 +125,8 @@ class Desk:
     def take(self, entry: Entry) -> None:
         """Fold an entry that is in the journal or staged for it."""
         fold(self.view, entry)
+        if isinstance(entry.what, ModelAnswered):
+            self.reply = entry.what
         if type(entry.what) in MODEL_VISIBLE:
             self.fresh.append(entry)
 

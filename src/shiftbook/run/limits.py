@@ -12,7 +12,7 @@ class Limits:
     `turns` model requests answered; `tokens` prompt and output tokens as reported by the provider;
     `wall_ms` since the run was opened, by the writer's clock; `result_bytes` of one tool result, the rest
     is cut and a warning says so; `parallel` actions at one time; `retries` of one model request;
-    `interruptions` replies cut off one after another; `attempts` of one call over all resumes;
+    `repairs` of a reply that is not the declared output, one after another; `interruptions` replies cut off one after another; `attempts` of one call over all resumes;
     `retry_ms_min` and `retry_ms_max` bound the wait between attempts at a request, which doubles;
     `snapshot_every` entries between two snapshots: a resume folds at most about this many beside the
     prompt's own.
@@ -24,6 +24,7 @@ class Limits:
     result_bytes: int = 16_000_000
     parallel: int = 8
     retries: int = 5
+    repairs: int = 2
     interruptions: int = 3
     attempts: int = 10
     request_ms: int | None = 600_000

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -28,20 +29,19 @@ from shiftbook.entries import (
 )
 from shiftbook.errors import UnknownRun
 from shiftbook.journal.open import open_store
-from shiftbook.journal.promises import InboxItem, Snapshot, Store
+from shiftbook.journal.promises import InboxItem, Lease, Snapshot, Store
 from shiftbook.messages import Json, Text
 from shiftbook.payload import from_plain, to_plain
-from shiftbook.policies import policy_named
 from shiftbook.projections.view import RunView
-from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.prompt.grow import first_prompt
-from shiftbook.prompt.measure import Gauge
 from shiftbook.run import actions, model
-from shiftbook.run.agent import Agent, declare
+from shiftbook.run.agent import Agent
+from shiftbook.run.answer import Unfit, repair_text
 from shiftbook.run.book import Book, read_entries
-from shiftbook.run.desk import Desk, NoWatcher, Watcher, facts_of
+from shiftbook.run.desk import Desk, NoWatcher, Watcher
 from shiftbook.run.keeper import LeaseKeeper
 from shiftbook.run.restore import restore, snapshot_of
+from shiftbook.run.setting import Setting, close_toolboxes, look_again, open_toolboxes
 from shiftbook.run.step import (
     Ask,
     AskAgain,
@@ -50,6 +50,7 @@ from shiftbook.run.step import (
     MoveMail,
     Nothing,
     Reconcile,
+    Repair,
     Rest,
     Settle,
     Stop,
@@ -76,6 +77,8 @@ class Summary:
     repeated: int
     reply: str = ""
     """The words of the last whole reply."""
+    output: Json = None
+    """The value of that reply, where the agent declares what it has to be and the run has finished with it."""
 
 
 async def start(
@@ -93,11 +96,14 @@ async def start(
 
     Raises `CapTooSmall`, `AgentMistake` and `RunExists` before anything is written.
     """
-    setting = _Setting(store, agent, clock or SystemClock(), watcher or NoWatcher())
-    name = run or setting.clock.new_run_id()
-    declaration = setting.declaration
-    lease = await store.leases.take(name, this_process(), lease_ms, new=True)
+    clock = clock or SystemClock()
+    name = run or clock.new_run_id()
+    await open_toolboxes(agent)
+    lease: Lease | None = None
     try:
+        setting = Setting(store, agent, clock, watcher or NoWatcher())
+        declaration = setting.declaration
+        lease = await store.leases.take(name, this_process(), lease_ms, new=True)
         head = await store.entries.head(name)
         book = Book(store, setting.clock, lease, head.position, head.head, agent.redact)
         desk = setting.desk(book, RunView(), first_prompt(declaration.entry.declaration, setting.gauge))
@@ -108,7 +114,7 @@ async def start(
             await handle.say(message)
         await book.commit()
     except BaseException:
-        await store.leases.give_back(lease)
+        await _let_go(store, agent, lease)
         raise
     handle.keep_lease()
     return handle
@@ -129,9 +135,11 @@ async def resume(
     Raises `UnknownRun`, `Held`, `CapTooSmall` before anything is written. An agent that differs from the
     declared one is declared anew with the next entry; open calls of tools that changed are not given to it.
     """
-    setting = _Setting(store, agent, clock or SystemClock(), watcher or NoWatcher())
-    lease = await store.leases.take(run, this_process(), lease_ms)
+    await open_toolboxes(agent)
+    lease: Lease | None = None
     try:
+        setting = Setting(store, agent, clock or SystemClock(), watcher or NoWatcher())
+        lease = await store.leases.take(run, this_process(), lease_ms)
         head = await store.entries.head(run)
         if head.position == 0:
             raise UnknownRun(run)
@@ -139,46 +147,24 @@ async def resume(
         book = Book(store, setting.clock, lease, head.position, head.head, agent.redact)
         desk = setting.desk(book, restored.view, restored.prompt(setting.gauge))
         desk.fresh.extend(restored.prompts.fresh)
+        desk.reply = await _last_reply(desk) if agent.shape is not None else None
         desk.mail = bool(await store.inbox.waiting(run, 1))
         handle = Run(desk, lease_ms)
         if message is not None:
             await handle.say(message)
     except BaseException:
-        await store.leases.give_back(lease)
+        await _let_go(store, agent, lease)
         raise
     handle.keep_lease()
     return handle
 
 
-class _Setting:
-    """What a desk is set with before the run itself is known; refuses an agent that cannot be run."""
-
-    def __init__(self, store: Store, agent: Agent, clock: Clock, watcher: Watcher) -> None:
-        self.store, self.agent, self.clock, self.watcher = store, agent, clock, watcher
-        self.declaration = declare(agent)
-        self.tools = {tool.name: tool for tool in sorted(agent.tools, key=lambda tool: tool.name)}
-        self.schemas = tuple(tool.schema for tool in self.tools.values())
-        self.gauge = Gauge(agent.instructions, self.schemas, filler=agent.fixed)
-        self.gauge.check(agent.cap)
-        ready = getattr(agent.model, "check", None)
-        if ready is not None:
-            ready()
-
-    def desk(self, book: Book, view: RunView, prompt: EpochPrompt) -> Desk:
-        book.on_entry = self.watcher.entry
-        return Desk(
-            book=book,
-            view=view,
-            prompt=prompt,
-            agent=self.agent,
-            declaration=self.declaration,
-            policy=policy_named(self.agent.policy),
-            gauge=self.gauge,
-            watcher=self.watcher,
-            tools=self.tools,
-            facts=facts_of(self.tools),
-            schemas=self.schemas,
-        )
+async def _let_go(store: Store, agent: Agent, lease: Lease | None) -> None:
+    try:
+        if lease is not None:
+            await store.leases.give_back(lease)
+    finally:
+        await close_toolboxes(agent)
 
 
 class Run:
@@ -278,13 +264,14 @@ class Run:
 
     async def summary(self) -> Summary:
         """How the run stands."""
-        view = self._desk.view
-        words = ""
-        if view.answered_at:
-            at = view.answered_at
-            for entry in await read_entries(self._desk.book.store, self.id, at - 1, at):
-                if isinstance(entry.what, ModelAnswered):
-                    words = "".join(part.text for part in entry.what.parts if isinstance(part, Text))
+        view, shape = self._desk.view, self._desk.agent.shape
+        reply = await _last_reply(self._desk)
+        words, output = "", None
+        if reply is not None:
+            words = "".join(part.text for part in reply.parts if isinstance(part, Text))
+            if shape is not None and view.state == "finished":
+                with suppress(Unfit):
+                    output = shape.read(reply)
         return Summary(
             run=view.run,
             state=view.state,
@@ -294,6 +281,7 @@ class Run:
             cut_off=view.cut_off,
             repeated=view.repeated,
             reply=words,
+            output=output,
         )
 
     def keep_lease(self) -> None:
@@ -314,7 +302,7 @@ class Run:
         if self._keeper is not None:
             self._keeper.end()
             self._keeper = None
-        await self._desk.book.store.leases.give_back(self._desk.book.lease)
+        await _let_go(self._desk.book.store, self._desk.agent, self._desk.book.lease)
 
     async def __aenter__(self) -> Run:
         return self
@@ -328,6 +316,13 @@ class Run:
         """One act of the loop; True when the run rests."""
         desk = self._desk
         act = step(desk.view, desk.situation(), desk.agent.limits)
+        if isinstance(act, Ask | Dispatch) and desk.agent.toolboxes:
+            looked = await look_again(desk)
+            if looked.too_big is not None:
+                return await _rest(desk, Stop("cap", looked.too_big, desk.agent.cap))
+            if looked.changed:
+                self._declared = False
+                return False
         if not isinstance(act, Nothing) and self._declare_changes():
             return False  # With another agent another thing may be next.
         match act:
@@ -349,6 +344,8 @@ class Run:
                 await actions.reconcile(desk, act)
             case Settle():
                 actions.settle(desk, act)
+            case Repair():
+                desk.note(PersonSaid((Text(repair_text(act.why)),), "author"))
             case DropAsk():
                 desk.note(ModelInterrupted(act.turn, (), act.reason))
             case Stop() | Rest():
@@ -390,7 +387,7 @@ async def _rest(desk: Desk, act: Stop | Rest) -> bool:
     """Rest, unless a message came in the meantime; True when the run rests."""
     if isinstance(act, Stop):
         desk.note(LimitReached(act.limit, act.value, act.allowed))
-        desk.note(RunRested("limited", act.limit))
+        desk.note(RunRested("limited", f"{act.limit}: {act.why}" if act.why else act.limit))
         await desk.book.commit()
         return True
     rested = RunRested(act.state, act.why)
@@ -405,6 +402,17 @@ async def _rest(desk: Desk, act: Stop | Rest) -> bool:
     for entry in entries:
         desk.take(entry)
     return True
+
+
+async def _last_reply(desk: Desk) -> ModelAnswered | None:
+    """The last whole reply, as the journal has it."""
+    at = desk.view.answered_at
+    if at == 0:
+        return None
+    for entry in await read_entries(desk.book.store, desk.book.run, at - 1, at):
+        if isinstance(entry.what, ModelAnswered):
+            return entry.what
+    return None
 
 
 async def move_mail(desk: Desk) -> None:

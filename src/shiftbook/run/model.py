@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from shiftbook.canonical import encode
 from shiftbook.entries import (
@@ -28,11 +28,9 @@ from shiftbook.messages import (
     Call,
     CallDelta,
     Emit,
-    Media,
     Reply,
     ReplyEvent,
     Request,
-    Result,
     Text,
     TextDelta,
 )
@@ -171,7 +169,7 @@ def request_of(desk: Desk, act: AskAgain, blobs: Mapping[str, bytes]) -> Request
         turn=act.turn,
         attempt=act.attempt,
         model=desk.agent.model.name,
-        instructions=desk.agent.instructions,
+        instructions=desk.agent.told,
         tools=desk.schemas,
         blocks=desk.prompt.blocks,
         parameters=desk.agent.parameters,
@@ -180,22 +178,17 @@ def request_of(desk: Desk, act: AskAgain, blobs: Mapping[str, bytes]) -> Request
     )
 
 
-async def _media(desk: Desk) -> dict[str, bytes]:
+async def _media(desk: Desk) -> Mapping[str, bytes]:
     """The bytes of the images and files in the prompt; one that is not there is left out, and told so."""
-    names = {
-        each.blob
-        for block in desk.prompt.blocks
-        for part in block.parts
-        for each in (part.content if isinstance(part, Result) else (part,))
-        if isinstance(each, Media)
-    }
-    found: dict[str, bytes] = {}
-    for name in names:
+    wanted = desk.prompt.media
+    for name in desk.media.keys() - wanted:
+        del desk.media[name]
+    for name in sorted(wanted - desk.media.keys()):
         try:
-            found[name] = await desk.book.store.blobs.get(desk.book.run, name)
+            desk.media[name] = await desk.book.store.blobs.get(desk.book.run, name)
         except Damaged:
             continue
-    return found
+    return desk.media
 
 
 def _answered(desk: Desk, act: AskAgain, reply: Reply) -> None:
@@ -229,7 +222,7 @@ def _own_call(call: Call, name: str) -> Call:
                 raw = None
         except NotCanonical:
             pass
-    return replace(call, id=name, raw=raw)
+    return Call(name, call.tool, call.arguments, raw, call.vendor)
 
 
 async def _failed(desk: Desk, act: AskAgain, part: Part, fault: ProviderFault) -> None:

@@ -52,6 +52,8 @@ class Situation:
     conversational: bool = False
     turns: int | None = None
     """How many turns the model can answer in all, where it is a recording; else None."""
+    unfit: str | None = None
+    """Why the last reply is not the output that the agent declares; None when it is, or none is declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,13 @@ class Settle:
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """Tell the model why its final reply is not the declared output; it is asked again."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class DropAsk:
     """Close the open request: the run is cancelled and its reply is not wanted any more."""
 
@@ -118,6 +127,7 @@ class Stop:
     limit: str
     value: int
     allowed: int
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +143,7 @@ class Nothing:
     """The run rests or has ended already; there is nothing to write."""
 
 
-Act = MoveMail | Ask | AskAgain | Dispatch | Reconcile | Settle | DropAsk | Stop | Rest | Nothing
+Act = MoveMail | Ask | AskAgain | Dispatch | Reconcile | Settle | Repair | DropAsk | Stop | Rest | Nothing
 
 
 def step(view: RunView, now: Situation, limits: Limits) -> Act:
@@ -160,6 +170,10 @@ def step(view: RunView, now: Situation, limits: Limits) -> Act:
         return _limit(view, limits) or Ask(view.turn + 1)
     if view.answers == 0 or now.conversational:
         return Rest("waiting", "person")
+    if now.unfit is not None:
+        if view.repairs >= limits.repairs:
+            return Stop("repairs", view.repairs, limits.repairs, now.unfit)
+        return Repair(now.unfit)
     return Rest("finished", "")
 
 

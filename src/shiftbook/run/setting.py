@@ -1,0 +1,121 @@
+"""What a desk is set with: an agent as it is now, declared and measured; and another look at its toolboxes.
+
+An agent that cannot be run is refused here, before anything is written. Tools that a toolbox has changed are
+taken at the boundary of a turn or a dispatch and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shiftbook.clock import Clock
+from shiftbook.entries import Warned
+from shiftbook.errors import AgentMistake, CapTooSmall
+from shiftbook.journal.promises import Store
+from shiftbook.policies import policy_named
+from shiftbook.projections.view import RunView
+from shiftbook.prompt.epoch import EpochPrompt
+from shiftbook.prompt.measure import Gauge
+from shiftbook.run.agent import Agent, declare
+from shiftbook.run.book import Book
+from shiftbook.run.desk import Desk, Watcher, facts_of
+
+
+class Setting:
+    """What a desk is set with before the run itself is known; refuses an agent that cannot be run."""
+
+    def __init__(self, store: Store, agent: Agent, clock: Clock, watcher: Watcher) -> None:
+        self.store, self.agent, self.clock, self.watcher = store, agent, clock, watcher
+        _refuse_clashes(agent)
+        self.declaration = declare(agent)
+        self.tools = {tool.name: tool for tool in agent.all_tools}
+        self.schemas = tuple(tool.schema for tool in self.tools.values())
+        self.gauge = Gauge(agent.told, self.schemas, filler=agent.fixed)
+        self.gauge.check(agent.cap)
+        ready = getattr(agent.model, "check", None)
+        if ready is not None:
+            ready()
+
+    def desk(self, book: Book, view: RunView, prompt: EpochPrompt) -> Desk:
+        """The desk for that run."""
+        book.on_entry = self.watcher.entry
+        return Desk(
+            book=book,
+            view=view,
+            prompt=prompt,
+            agent=self.agent,
+            declaration=self.declaration,
+            policy=policy_named(self.agent.policy),
+            gauge=self.gauge,
+            watcher=self.watcher,
+            tools=self.tools,
+            facts=facts_of(self.tools),
+            schemas=self.schemas,
+        )
+
+
+async def open_toolboxes(agent: Agent) -> None:
+    """Open what the agent's tools come from. Raises `AgentUnusable`, and then none is open."""
+    opened = 0
+    try:
+        for box in agent.toolboxes:
+            await box.open()
+            opened += 1
+    except BaseException:
+        for box in reversed(agent.toolboxes[:opened]):
+            await box.close()
+        raise
+
+
+async def close_toolboxes(agent: Agent) -> None:
+    """Close what `open_toolboxes` has opened."""
+    for box in reversed(agent.toolboxes):
+        await box.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at the toolboxes has found: `too_big` are the tokens of a fixed part that passes the cap."""
+
+    changed: bool = False
+    too_big: int | None = None
+
+
+async def look_again(desk: Desk) -> Looked:
+    """Take the tools as they are now. What is staged is committed before a server is asked."""
+    boxes = desk.agent.toolboxes
+    if any(box.stale for box in boxes):
+        await desk.book.commit()
+        for box in boxes:
+            if box.stale:
+                await box.refresh()
+    tools = desk.agent.all_tools
+    if tools == tuple(desk.tools.values()):
+        return Looked()
+    schemas = tuple(tool.schema for tool in tools)
+    gauge = Gauge(desk.agent.told, schemas, filler=desk.agent.fixed)
+    try:
+        gauge.check(desk.agent.cap)
+    except CapTooSmall as fault:
+        return Looked(too_big=fault.fixed)
+    gauge.use(desk.gauge.meter_in_use)
+    for name in sorted(_clashes(desk.agent)):
+        desk.note(Warned("tool left out", f"A toolbox has a tool {name!r}, and so has another before it."))
+    desk.tools = {tool.name: tool for tool in tools}
+    desk.facts, desk.schemas, desk.gauge = facts_of(desk.tools), schemas, gauge
+    desk.declaration = declare(desk.agent)
+    return Looked(changed=True)
+
+
+def _clashes(agent: Agent) -> set[str]:
+    names = [tool.name for tool in agent.tools]
+    names += [tool.name for box in agent.toolboxes for tool in box.tools]
+    return {name for name in names if names.count(name) > 1}
+
+
+def _refuse_clashes(agent: Agent) -> None:
+    for name in sorted(_clashes(agent)):
+        raise AgentMistake(
+            f"Two tools are called {name!r}, one of them from a toolbox: give the agent's own another name, or "
+            "tell the toolbox which names are taken."
+        )

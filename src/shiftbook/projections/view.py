@@ -31,7 +31,7 @@ from shiftbook.entries import (
 )
 from shiftbook.messages import Call, Json, Usage
 
-VIEW_VERSION = 1
+VIEW_VERSION = 2
 """Raised when the fold changes its meaning: snapshots of other versions are ignored."""
 
 
@@ -88,6 +88,8 @@ class RunView:
     calls: dict[str, OpenCall] = field(default_factory=dict)
     owed: bool = False
     """Something was said that the model has not answered yet."""
+    repairs: int = 0
+    """Times in a row that the author's word was that a reply does not fit; a message begins a new count."""
     interruptions: int = 0
     """Replies cut off one after another, without a whole one or a rest between."""
     answers: int = 0
@@ -151,6 +153,8 @@ def _declared(view: RunView, entry: Entry, what: AgentDeclared) -> None:
 def _said(view: RunView, entry: Entry, what: PersonSaid | RuleSet) -> None:
     _wakes(view, entry, what)
     view.owed = True
+    if isinstance(what, PersonSaid):
+        view.repairs = view.repairs + 1 if what.author == "author" and what.item is None else 0
 
 
 def _epoch(view: RunView, entry: Entry, what: EpochOpened) -> None:

@@ -94,7 +94,7 @@ class Agent:
 
     @property
     def all_tools(self) -> tuple[Tool, ...]:
-        """The agent's own tools and what its open toolboxes hold now, by name; of two by one name the first."""
+        """The agent's own tools and those that its open toolboxes hold now; of two by one name the first."""
         found: dict[str, Tool] = {}
         for tool in (*self.tools, *(tool for box in self.toolboxes for tool in box.tools)):
             found.setdefault(tool.name, tool)

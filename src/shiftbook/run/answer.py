@@ -23,12 +23,12 @@ FAULT_CHARS_MAX = 300
 _FENCE = "```"
 
 TOLD = (
-    "When the task is done, reply without a tool call: that reply is read by a program. It has to be one JSON "
-    "value that fits the following JSON Schema, and nothing else.\n{schema}"
+    "When the task is done, reply without a tool call: that reply is read by a program. It has to be one "
+    "JSON value that fits the following JSON Schema, and nothing else.\n{schema}"
 )
 REPAIR = (
-    "Your last reply is not the answer that was asked for. {why}. Reply again with one JSON value that fits the "
-    "JSON Schema of the instructions, and nothing else."
+    "Your last reply is not the answer that was asked for. {why}. Reply again with one JSON value that fits "
+    "the JSON Schema of the instructions, and nothing else."
 )
 
 
@@ -92,8 +92,8 @@ def _of_type(output: Any) -> Shape:
         canonical.encode(schema)
     except Exception as fault:  # a type may bring schema code of its own
         raise AgentMistake(
-            f"The output {_clip(repr(output))} has no JSON schema ({type(fault).__name__}): declare a pydantic "
-            "model, a type that JSON can carry, or a JSON schema."
+            f"The output {_clip(repr(output))} has no JSON schema ({type(fault).__name__}): declare a "
+            "pydantic model, a type that JSON can carry, or a JSON schema."
         ) from fault
 
     def check(text: str, value: Json) -> Json:
@@ -110,12 +110,13 @@ def _of_type(output: Any) -> Shape:
 
 def _of_schema(output: Mapping[str, Json]) -> Shape:
     try:
-        from jsonschema import SchemaError
-        from jsonschema.validators import validator_for
+        from jsonschema import SchemaError  # type: ignore[import-untyped]
+        from jsonschema.validators import validator_for  # type: ignore[import-untyped]
         from referencing import Registry
     except ImportError as fault:
         raise AgentMistake(
-            "An output declared as a JSON schema needs `pip install 'shiftbook[schema]'`; a pydantic model does not."
+            "An output declared as a JSON schema needs `pip install 'shiftbook[schema]'`; "
+            "a pydantic model does not."
         ) from fault
     try:
         schema = stable_schema(dict(output))

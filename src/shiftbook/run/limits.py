@@ -12,7 +12,8 @@ class Limits:
     `turns` model requests answered; `tokens` prompt and output tokens as reported by the provider;
     `wall_ms` since the run was opened, by the writer's clock; `result_bytes` of one tool result, the rest
     is cut and a warning says so; `parallel` actions at one time; `retries` of one model request;
-    `repairs` of a reply that is not the declared output, one after another; `interruptions` replies cut off one after another; `attempts` of one call over all resumes;
+    `repairs` of a reply that is not the declared output, in a row;
+    `interruptions` replies cut off one after another; `attempts` of one call over all resumes;
     `retry_ms_min` and `retry_ms_max` bound the wait between attempts at a request, which doubles;
     `snapshot_every` entries between two snapshots: a resume folds at most about this many beside the
     prompt's own.

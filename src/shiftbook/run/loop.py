@@ -78,7 +78,7 @@ class Summary:
     reply: str = ""
     """The words of the last whole reply."""
     output: Json = None
-    """The value of that reply, where the agent declares what it has to be and the run has finished with it."""
+    """The value of that reply, where the agent declares an output and the run has finished with it."""
 
 
 async def start(

@@ -75,7 +75,7 @@ async def close_toolboxes(agent: Agent) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a look at the toolboxes has found: `too_big` are the tokens of a fixed part that passes the cap."""
+    """What a look at the toolboxes found; `too_big` are the tokens of a fixed part that passes the cap."""
 
     changed: bool = False
     too_big: int | None = None
@@ -116,6 +116,6 @@ def _clashes(agent: Agent) -> set[str]:
 def _refuse_clashes(agent: Agent) -> None:
     for name in sorted(_clashes(agent)):
         raise AgentMistake(
-            f"Two tools are called {name!r}, one of them from a toolbox: give the agent's own another name, or "
-            "tell the toolbox which names are taken."
+            f"Two tools are called {name!r}, one of them from a toolbox: give the agent's own another name, "
+            "or tell the toolbox which names are taken."
         )

@@ -239,8 +239,7 @@ async def j1_follow_misses_nothing(ground: Ground) -> None:
     for turn in range(6):
         writer.store = (store, other)[turn % 2]
         await writer.append(said(f"turn {turn}"), said("more"))
-        count = writer.position
-        await ground.until(lambda count=count: len(all_rows) >= count, "a follower missed a commit")  # type: ignore[misc]
+        await ground.until(lambda: len(all_rows) >= writer.position, "a follower missed a commit")
     written = await read_all(store, writer.run)
     require_equal(all_rows, written, "what a follower from the start saw")
     await ground.until(lambda: len(late_rows) >= 12, "a follower from the end missed a commit")

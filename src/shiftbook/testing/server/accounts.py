@@ -7,15 +7,15 @@ shares are what means something. A model whose cache rule is not known reads not
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from shiftbook.economics.cache import Cache, serve
 from shiftbook.economics.cache_request import CacheBlock, CacheCount, CacheRequest, Marker
 from shiftbook.economics.cache_rules import BreakpointRule, CacheRule, PrefixRule
 from shiftbook.messages import Call, Reasoning, Reply, Text
-from shiftbook.testing.server.pieces import Piece, written
+from shiftbook.testing.server.pieces import REMEMBERED_MAX, Piece, written
 from shiftbook.testing.server.rule import Body, WireName
 from shiftbook.testing.server.script import arguments_text
 from shiftbook.tokens import Meter, Tokens
@@ -39,6 +39,14 @@ class FlatMeter:
         return self._tokens
 
 
+class _Remembering:
+    """A meter that counts a text once: a conversation sends its texts again and again."""
+
+    def __init__(self, meter: Meter) -> None:
+        self.name = meter.name
+        self.count = lru_cache(maxsize=REMEMBERED_MAX)(meter.count)
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """Tokens of a reply; `reasoning` is part of `total`."""
@@ -51,7 +59,7 @@ class Accounts:
     """The caches of one vendor, all scopes of them."""
 
     def __init__(self, meter: Meter) -> None:
-        self._meter = meter
+        self._meter = _Remembering(meter)
         self._cache = Cache()
 
     def charge(
@@ -103,10 +111,7 @@ def cache_request(
     """A wire body as a cache sees it. `key` is the account: accounts share nothing."""
     blocks = tuple(
         CacheBlock(
-            hashlib.sha256(piece.text.encode("utf-8", "surrogatepass")).hexdigest(),
-            meter.count(piece.counted) + MEDIA_TOKENS * piece.media,
-            piece.tier,
-            piece.anchor,
+            piece.digest, meter.count(piece.counted) + MEDIA_TOKENS * piece.media, piece.tier, piece.anchor
         )
         for piece in pieces
     )

@@ -6,10 +6,12 @@ fields beside their name.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
-from shiftbook.testing.server.pieces import anthropic_blocks
+from shiftbook.testing.server.pieces import REMEMBERED_CHARS_MAX, REMEMBERED_MAX, anthropic_blocks
 from shiftbook.testing.server.rule import Body, Known, Path, Refusal, Shape, listed, misshapen, shape
 
 _MARKED = "cache_control:object"
@@ -46,6 +48,8 @@ _BLOCKS: Mapping[str, Shape] = {
     "tool_search_tool_result": _VENDOR_RESULT,
     "container_upload": shape("file_id", _MARKED),
 }
+_ALL = frozenset(_BLOCKS)
+_written = json.JSONEncoder().encode
 _IN_RESULT = frozenset({"text", "image", "document", "search_result"})
 _SOURCES: Mapping[str, Shape] = {
     "base64": shape("type media_type data"),
@@ -109,8 +113,20 @@ def block_fields(body: Body, _: Known) -> Iterator[Refusal]:
     for number, message in enumerate(body["messages"]):
         path: Path = ("messages", number)
         yield from misshapen(_SAY, message, path, _MESSAGE)
-        yield from _content(message["content"], (*path, "content"), frozenset(_BLOCKS))
+        if not _sound(message["content"]):
+            yield from _content(message["content"], (*path, "content"), _ALL)
     yield from _content(body.get("system"), ("system",), frozenset({"text"}))
+
+
+def _sound(content: object) -> bool:
+    # What was sound in the last request is so in this one: a conversation is looked through once.
+    text = _written(content)
+    return len(text) <= REMEMBERED_CHARS_MAX and _found_sound(text)
+
+
+@lru_cache(maxsize=REMEMBERED_MAX)
+def _found_sound(text: str) -> bool:
+    return not any(_content(json.loads(text), (), _ALL))
 
 
 def tool_fields(body: Body, _: Known) -> Iterator[Refusal]:

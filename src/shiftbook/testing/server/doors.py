@@ -39,7 +39,8 @@ def parsed(wire: Wire, raw: bytes) -> Mapping[str, Any] | Refusal:
     """The body as an object. Refused: no JSON, no object, NaN, a surrogate without its other half."""
     try:
         body = json.loads(raw.decode("utf-8"), parse_constant=_no_such_number)
-        json.dumps(body, ensure_ascii=False).encode("utf-8")
+        if b"\\ud" in raw.lower():
+            json.dumps(body, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as fault:
         return wire.refusal(400, f"The request body is not valid JSON: {fault}", "json")
     if not isinstance(body, dict):

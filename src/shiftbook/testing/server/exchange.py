@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from shiftbook.economics.cache_request import CacheCount
 from shiftbook.messages import Reply, Usage
 from shiftbook.testing.server.accounts import Output
+from shiftbook.testing.server.pieces import Piece
 from shiftbook.testing.server.rule import Refusal, WireName
 from shiftbook.testing.server.script import Turn
 from shiftbook.testing.server.signatures import Stale
@@ -23,7 +24,7 @@ class Exchange:
 
     `refusal` is set when the vendor's rules refused the request, `reply` when the model made one, whether or
     not the client got it. `answer` is the reply's body in its whole form, also where it was streamed.
-    `withheld` is reasoning that was dropped rather than refused.
+    `withheld` is reasoning that was dropped rather than refused; `pieces` is the request block by block.
     """
 
     number: int
@@ -40,6 +41,7 @@ class Exchange:
     count: CacheCount | None = None
     output: Output | None = None
     withheld: tuple[Stale, ...] = ()
+    pieces: Sequence[Piece] = ()
     status: int | None = None
     ended: Ended = "open"
 

@@ -10,15 +10,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from shiftbook.economics.cache_request import Tier, Ttl
 from shiftbook.testing.server.rule import Body, listed
 
+REMEMBERED_MAX = 32_768
+REMEMBERED_CHARS_MAX = 65_536
 _NOT_SAID = frozenset({"cache_control", "prompt_cache_breakpoint", "status", "annotations", "logprobs"})
 _NOT_COUNTED = frozenset({"signature", "encrypted_content", "data", "image_url", "file_data"})
+
+
+_WITH_BYTES = _NOT_COUNTED | {"source", "file", "content", "output"}
+"""Fields that may hold what is not counted, themselves or further in."""
+_written = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +42,10 @@ class Reasoned:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One block. `text` is its exact content with its role, `counted` what a meter counts of it."""
+    """One block. `digest` covers its exact content with its role, `counted` is what a meter counts of it."""
 
     tier: Tier
-    text: str
+    digest: str
     counted: str
     media: int = 0
     marker: Ttl | None = None
@@ -49,8 +57,7 @@ def chain(pieces: Iterable[Piece], start: bytes = b"") -> list[bytes]:
     """The digest of everything before each piece, and last of all of everything."""
     states = [start]
     for piece in pieces:
-        told = f"{piece.tier}\n{piece.text}".encode("utf-8", "surrogatepass")
-        states.append(hashlib.sha256(states[-1] + told).digest())
+        states.append(hashlib.sha256(states[-1] + piece.digest.encode()).digest())
     return states
 
 
@@ -62,9 +69,11 @@ def anthropic_pieces(body: Body) -> list[Piece]:
     found = [_piece("tools", "", tool) for tool in listed(body.get("tools"))]
     found += [_piece("system", "system", block) for block in anthropic_blocks(body.get("system"))]
     for number, message in enumerate(body["messages"]):
-        for index, block in enumerate(anthropic_blocks(message["content"])):
-            path = f"messages.{number}.content.{index}"
-            found.append(anthropic_piece(message["role"], block, path))
+        for index, piece in enumerate(_anthropic_message(message)):
+            if piece.reasoned is not None:
+                placed = replace(piece.reasoned, path=f"messages.{number}.content.{index}")
+                piece = replace(piece, reasoned=placed)
+            found.append(piece)
     whole = _ttl(body)
     for place in range(len(found) - 1, -1, -1):
         if whole and found[place].reasoned is None:
@@ -73,19 +82,34 @@ def anthropic_pieces(body: Body) -> list[Piece]:
     return found
 
 
+def _anthropic_message(message: Mapping[str, Any]) -> Sequence[Piece]:
+    # A conversation sends its messages again and again: each is taken apart once, large ones excepted.
+    text = _written(message["content"])
+    if len(text) > REMEMBERED_CHARS_MAX:
+        return _taken_apart(message["role"], text)
+    return _remembered(message["role"], text)
+
+
+def _taken_apart(role: str, text: str) -> tuple[Piece, ...]:
+    return tuple(anthropic_piece(role, block) for block in anthropic_blocks(json.loads(text)))
+
+
+_remembered = lru_cache(maxsize=REMEMBERED_MAX)(_taken_apart)
+
+
 def anthropic_blocks(content: object) -> list[Any]:
     """A content field as a list of blocks: a string is one block of text."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else listed(content)
 
 
-def anthropic_piece(role: str, block: Mapping[str, Any], path: str = "") -> Piece:
+def anthropic_piece(role: str, block: Mapping[str, Any]) -> Piece:
     """The piece of one content block."""
     made = _piece("messages", role, block)
     if block["type"] == "thinking":
-        back = Reasoned(path, block["thinking"], block["signature"])
+        back = Reasoned("", block["thinking"], block["signature"])
         return replace(made, counted=block["thinking"], reasoned=back)
     if block["type"] == "redacted_thinking":
-        return replace(made, reasoned=Reasoned(path, "", block["data"], "redacted_thinking"))
+        return replace(made, reasoned=Reasoned("", "", block["data"], "redacted_thinking"))
     return made
 
 
@@ -165,15 +189,22 @@ def responses_item_pieces(
 
 def _piece(tier: Tier, role: str, block: Mapping[str, Any]) -> Piece:
     said = _said(block)
-    text = said["text"] if set(said) == {"type", "text"} else written(_counted(said))
-    return Piece(tier, f"{role}\n{written(said)}", text, _media(block), _ttl(block))
+    whole = written(said)
+    if len(said) == 2 and isinstance(said.get("text"), str):
+        counted = said["text"]
+    elif _WITH_BYTES.isdisjoint(said):
+        counted = whole
+    else:
+        counted = written(_counted(said))
+    digest = hashlib.sha256(f"{tier}\n{role}\n{whole}".encode("utf-8", "surrogatepass")).hexdigest()
+    return Piece(tier, digest, counted, _media(block), _ttl(block))
 
 
 def written(value: object) -> str:
     """The fields of a block in the order of their names, and what is in them as it came."""
     if isinstance(value, dict):
         value = {key: value[key] for key in sorted(value)}
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    return _written(value)
 
 
 def _said(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,9 +17,10 @@ several choices, anything that a vendor stores between requests.
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Collection, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -69,7 +70,7 @@ class ProviderServer:
         self._port = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._listener: asyncio.Server | None = None
+        self._listener: socket.socket | None = None
         self._serving: set[asyncio.Task[None]] = set()
 
     @property
@@ -154,27 +155,40 @@ class ProviderServer:
         asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _listen(self) -> None:
-        self._listener = await asyncio.start_server(self._connected, HOST, self._port, limit=HEAD_BYTES_MAX)
-        self._port = self._listener.sockets[0].getsockname()[1]
+        # Not asyncio's own server: in 3.11 it leaks a connection that comes while it closes.
+        listener = socket.create_server((HOST, self._port))
+        listener.setblocking(False)
+        self._port = listener.getsockname()[1]
+        self._listener = listener
+        asyncio.get_running_loop().add_reader(listener, self._connected, listener)
 
     async def _close(self) -> None:
         if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener)
             self._listener.close()
             self._listener = None
         serving = list(self._serving)
         for task in serving:
             task.cancel()
         await asyncio.gather(*serving, return_exceptions=True)
-        # A closed transport lets go of its socket in the next round of the loop.
+        # A transport that was ended lets go of its socket in the next round of the loop.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+    def _connected(self, listener: socket.socket) -> None:
+        try:
+            accepted, _address = listener.accept()
+        except OSError:
+            return
+        accepted.setblocking(False)
+        task = asyncio.get_running_loop().create_task(self._serve(accepted))
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
+        # For a task that was cancelled before it began; closing again does no harm.
+        task.add_done_callback(lambda _task: accepted.close())
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, accepted: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=accepted, limit=HEAD_BYTES_MAX)
         connection = Connection(reader, writer)
         try:
             while (request := await connection.request()) is not None:
@@ -184,18 +198,12 @@ class ProviderServer:
                 self._exchanges.append(exchange)
                 if not await self._answered(exchange, connection):
                     break
+            writer.close()
+            await writer.wait_closed()
         except ConnectionError:
             pass
-        except asyncio.CancelledError:
-            writer.transport.abort()
-            raise
         finally:
-            writer.close()
-            try:
-                with suppress(ConnectionError):
-                    await writer.wait_closed()
-            finally:
-                writer.transport.abort()
+            writer.transport.abort()
 
     async def _answered(self, exchange: Exchange, connection: Connection) -> bool:
         """Answer one request; says whether the connection lives on."""

@@ -60,6 +60,8 @@ def _why(secret: bytes, model: str, before: bytes, given: Reasoned) -> Why | Non
         raw = base64.b64decode(given.signature, validate=True)
     except ValueError:
         return "edited"
+    if base64.b64encode(raw).decode() != given.signature:
+        return "edited"  # base64 has spare bits, in which an edit would not show
     tag, unedited, placed = raw[:_TAG], raw[_TAG : _TAG + _MAC], raw[_TAG + _MAC :]
     if not hmac.compare_digest(unedited, _unedited(secret, tag, given.words)):
         return "edited"

@@ -80,7 +80,7 @@ class Vendor:
         try:
             exchange.turn = turn = self._next(exchange)
             return self._play(wire, exchange, request_id, turn)
-        except Exception as fault:  # noqa: BLE001 - a script is the test's own code: its fault is told at the end
+        except Exception as fault:  # noqa: BLE001 - the test's own code: told when the server stops
             self.failures.append(fault)
             exchange.refusal = wire.refusal(400, f"The script cannot go on: {fault}", "script")
             return Plan(wire, request_id, refusal=exchange.refusal)
@@ -101,7 +101,8 @@ class Vendor:
         return found or self._stale(wire, exchange, body)
 
     def _stale(self, wire: Wire, exchange: Exchange, body: Mapping[str, Any]) -> Refusal | None:
-        found = stale(self._terms.secret, body["model"], wire.pieces(body))
+        exchange.pieces = wire.pieces(body)
+        found = stale(self._terms.secret, body["model"], exchange.pieces)
         thinking = body.get("thinking") if wire.name == "anthropic" else None
         asked = (thinking or {}).get("block_binding") or {}
         drops = (
@@ -134,7 +135,7 @@ class Vendor:
 
     def _make(self, wire: Wire, exchange: Exchange, request_id: str, turn: Turn, reply: Reply) -> Plan:
         body = exchange.said
-        pieces = wire.pieces(body)
+        pieces = exchange.pieces
         withheld = {each.piece for each in exchange.withheld}
         shown: list[Piece] = [piece for number, piece in enumerate(pieces) if number not in withheld]
         rule, at_s = self._rule(body), self._terms.clock.steady_ms() / 1000

@@ -27,8 +27,8 @@ from shiftbook.providers.recorded import Recorded, RecordedClock, recorded_deliv
 from shiftbook.run.agent import CAP_DEFAULT, Agent
 from shiftbook.run.desk import NoWatcher, Watcher
 from shiftbook.run.loop import LEASE_MS, Run, Summary, inbox_item, resume, start
-from shiftbook.run.restore import restore
 from shiftbook.sessions import Session, open_session
+from shiftbook.views import standing_of
 
 POLICY_DEFAULT = "window"
 """The policy that goes through to the end of any recording; `transcript` stops at its cap."""
@@ -172,8 +172,7 @@ async def take_up(
             "back, or rerun the new one as a new run."
         )
     told = RecordedClock(session, clock or SystemClock())
-    if known.answers:
-        told.replied(known.answers)
+    _wind_on(told, session, known)
     agent = recorded_agent(store, session, settings or known.settings, told)
     agent = replace(agent, reference=declared.agent)
     handle = await resume(store, run, agent, clock=told, watcher=watcher, lease_ms=lease_ms)
@@ -244,20 +243,32 @@ class StopAfter:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a rerun's journal says of it: its settings, the recording's digest, and replies so far."""
+    """What a rerun's journal says of it: settings, the recording's digest, replies, calls not answered."""
 
     settings: Settings
     digest: str
     answers: int
+    open_calls: frozenset[str]
 
 
 async def declared_settings(store: Store, run: str) -> tuple[AgentDeclared, Declared]:
     """The last declaration of a run and what a rerun's says. Raises `UnknownRun`."""
-    view = (await restore(store, run)).view
+    view = await standing_of(store, run)
     declared = AgentDeclared(view.agent, view.declaration, view.model, view.policy, view.cap)
     written: Json = canonical.decode((await store.blobs.get(run, view.declaration)).decode("utf-8"))
     settings = Settings(policy=view.policy, cap=view.cap, mark=written["mark"], fixed=written["fixed"])
-    return declared, Declared(settings, str(written["parameters"].get("recording", "")), view.answers)
+    digest = str(written["parameters"].get("recording", ""))
+    return declared, Declared(settings, digest, view.answers, frozenset(view.calls))
+
+
+def _wind_on(clock: RecordedClock, session: Session, known: Declared) -> None:
+    """Set the clock to what was delivered before this process: the last reply, and its answers."""
+    turn = known.answers
+    if turn:
+        clock.replied(turn)
+        for number in range(1, len(session.replies[turn - 1].calls) + 1):
+            if f"{turn}.{number}" not in known.open_calls:
+                clock.answered(turn, number)
 
 
 async def _with_first_words(handle: Run, agent: Agent) -> Run:

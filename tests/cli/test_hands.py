@@ -148,3 +148,15 @@ def test_sigterm_is_a_ctrl_c(shop: Path) -> None:
         process.communicate()
     assert process.returncode == 4
     assert kinds(shop)[-1] == "RunRested"
+
+
+def test_a_reader_that_goes_away_does_not_stop_the_run(shop: Path) -> None:
+    with running(shop, *SLOW) as process:
+        assert heard(shop) == "in the middle"
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stderr.close()
+        let_go(shop)
+        assert process.wait() == 0
+    assert kinds(shop)[-1] == "RunRested"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,10 +45,11 @@ def test_a_broken_project_file_is_named(project: Path, text: str) -> None:
 
 
 def test_overrides_stand_in_the_reference_and_newer_ones_win(
-    shop: Path, monkeypatch: pytest.MonkeyPatch
+    shop: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(shop)
     monkeypatch.syspath_prepend(str(shop))
+    request.addfinalizer(lambda: sys.modules.pop("agent"))
     bare = load_agent("agent.py:shop")
     assert (bare.reference, bare.policy) == ("agent.py:shop", "transcript")
     first = load_agent("agent.py:shop", Overrides(policy="window", cap=900))

@@ -116,6 +116,7 @@ def test_stopped_at_a_boundary_and_taken_up_it_ends_the_same(tangled: Session, t
     assert (first.summary.state, first.requests_driven) == ("paused", turn)
     assert (second.summary.state, second.settings.cap) == ("finished", Settings().cap)
     assert normal(entries, {}, frozenset()) == normal(undisturbed, {}, frozenset())
+    assert [entry.at_ms for entry in entries] == sorted(entry.at_ms for entry in entries)
 
 
 def test_no_stop_costs_a_reply_whenever_it_comes(tangled: Session) -> None:

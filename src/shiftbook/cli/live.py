@@ -1,11 +1,13 @@
 """A run while it runs, told to people: its words as they come, its calls and results in brief, its tokens.
 
 The model's words are data and go to stdout, everything else to stderr; with `--json` stdout holds the one
-JSON object and the words go to stderr too. Words of an attempt that failed are told to be void.
+JSON object and the words go to stderr too. Words of an attempt that failed are told to be void. That nobody
+reads any more, as behind a closed pipe, does not stop the run.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TextIO
 
@@ -29,13 +31,31 @@ from shiftbook.views import one_line
 from shiftbook.views.lines import content_words
 
 
+class _Notes(Console):
+    """Stderr for people; that nobody reads it is no reason to end, as it would be by rich's own rule."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+    def on_broken_pipe(self) -> None:
+        """Go on without a reader."""
+        unread(sys.stderr)
+
+
+def unread(stream: TextIO) -> None:
+    """Let a stream whose reader went away lead nowhere, so that no later write to it fails."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
 class Live:
     """A `Watcher` for a person at a terminal or the log of a script; `quiet` tells of warnings only."""
 
     def __init__(self, *, json: bool, quiet: bool = False) -> None:
         self._words: TextIO = sys.stderr if json else sys.stdout
         self._streams = self._words.isatty()
-        self._notes = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+        self._notes = _Notes()
         self._quiet = quiet
         self._shown: tuple[int, int] | None = None
         self._open_line = False
@@ -78,9 +98,7 @@ class Live:
             self.note("(the words above were cut off; the reply begins again)", "yellow")
         self._shown = (turn, attempt)
         if isinstance(event, TextDelta):
-            self._words.write(plain(event.text))
-            self._words.flush()
-            self._open_line = True
+            self._say_words(plain(event.text))
 
     def progress(self, call: str, message: str) -> None:
         """Tell how far a tool is."""
@@ -97,9 +115,16 @@ class Live:
 
     def _end_line(self) -> None:
         if self._open_line:
-            self._words.write("\n")
-            self._words.flush()
+            self._say_words("\n")
             self._open_line = False
+
+    def _say_words(self, text: str) -> None:
+        try:
+            self._words.write(text)
+            self._words.flush()
+        except BrokenPipeError:
+            unread(self._words)
+        self._open_line = True
 
     def _answered(self, what: ModelAnswered) -> None:
         """The reply is in the journal: its words if they were not shown yet, its calls, the turn's tokens."""
@@ -108,9 +133,7 @@ class Live:
         words = "".join(part.text for part in what.parts if isinstance(part, Text))
         if words and self._shown != (what.turn, what.attempt):
             self._end_line()
-            self._words.write(plain(words))
-            self._words.flush()
-            self._open_line = True
+            self._say_words(plain(words))
         self._end_line()
         made = [part for part in what.parts if isinstance(part, Call)]
         for part in made:

@@ -18,7 +18,7 @@ from shiftbook.cli.rerun import ending_of
 from shiftbook.errors import BadInput
 from shiftbook.journal.promises import Store
 from shiftbook.run.loop import resume
-from shiftbook.run.restore import restore
+from shiftbook.views import standing_of
 
 
 def command(
@@ -67,7 +67,7 @@ async def _resume(
 ) -> int:
     async with journal(db) as store:
         name = await run_meant(store, run, last)
-        reference = agent or (await restore(store, name)).view.agent
+        reference = agent or (await standing_of(store, name)).agent
         if rerun.is_rerun(reference):
             if message is not None or overrides.given():
                 raise BadInput(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Literal
 
 from shiftbook import canonical
 from shiftbook.cli.words import escaped, plain
@@ -35,15 +36,22 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> None:
-    """A plain table on stdout; the columns in `right` are numbers."""
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[str] = (),
+    folded: Sequence[str] = (),
+) -> None:
+    """A plain table on stdout; the columns in `right` are numbers, those in `folded` may take more lines."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    shown = Table(box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False)
+    shown = Table(box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False, padding=(0, 1))
     for name in columns:
-        shown.add_column(name, justify="right" if name in right else "left", overflow="fold")
+        side: Literal["left", "right"] = "right" if name in right else "left"
+        shown.add_column(name, justify=side, overflow="fold", no_wrap=name not in folded)
     for row in rows:
         shown.add_row(*(plain(cell) for cell in row))
     width = None if sys.stdout.isatty() else PIPE_WIDTH

@@ -74,13 +74,13 @@ def _tell(lines: list[RunLine]) -> None:
             f"{each['entries']:,}",
             _number(each["turns"]),
             _number(each["tokens"]),
-            each["changed"][:19].replace("T", " "),
+            each["changed"][:16].replace("T", " "),
             one_line(each["agent"], 60),
             " ".join(each["tags"]),
         )
         for each in lines
     ]
-    table(columns, rows, right=("entries", "turns", "tokens"))
+    table(columns, rows, right=("entries", "turns", "tokens"), folded=("agent", "tags"))
 
 
 def _number(value: int | None) -> str:

@@ -120,7 +120,7 @@ class Anthropic:
         )
         async with stream:
             async for event in stream:
-                told = assembly.take(event.to_dict())
+                told = assembly.take(event.to_dict(warnings=False))
                 if told is not None:
                     emit(told)
         if not assembly.is_whole:

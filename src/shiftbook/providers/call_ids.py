@@ -16,7 +16,7 @@ from typing import Literal
 from shiftbook.messages import Call, Json
 from shiftbook.providers.capabilities import Capabilities
 
-Wire = Literal["anthropic", "openai-chat", "openai-responses"]
+Wire = Literal["anthropic", "openai-chat", "openai-responses", "bridge"]
 
 _OURS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}", re.ASCII)
 _USABLE = re.compile(r"[a-zA-Z0-9_-]+", re.ASCII)

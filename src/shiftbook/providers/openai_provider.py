@@ -157,7 +157,7 @@ class OpenAIChat:
         )
         async with stream:
             async for chunk in stream:
-                for told in assembly.take(chunk.to_dict()):
+                for told in assembly.take(chunk.to_dict(warnings=False)):
                     emit(told)
         if not assembly.is_whole:
             raise cut_short(self.name)
@@ -230,7 +230,7 @@ class OpenAIResponses:
         stream = await client.responses.create(model=sent["model"], input=[], stream=True, extra_body=sent)
         async with stream:
             async for event in stream:
-                told = assembly.take(event.to_dict())
+                told = assembly.take(event.to_dict(warnings=False))
                 if told is not None:
                     emit(told)
         if assembly.failure is not None:

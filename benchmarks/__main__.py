@@ -23,7 +23,7 @@ def main() -> int:
     unknown = set(arguments.measures) - set(figures.MEASURES)
     if unknown:
         print(
-            f"There is no measure {sorted(unknown)[0]!r}: take of {', '.join(figures.MEASURES)}.",
+            f"There is no measure {min(unknown)!r}: take of {', '.join(figures.MEASURES)}.",
             file=sys.stderr,
         )
         return 2

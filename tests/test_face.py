@@ -49,5 +49,7 @@ def test_importing_leaves_the_heavy_parts_alone() -> None:
 def test_the_example_is_typed_for_two_checkers() -> None:
     example = str(ROOT / "examples" / "shop.py")
     for checker in (["mypy", "--strict"], ["pyright"]):
-        done = subprocess.run([sys.executable, "-m", *checker, example], capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-m", *checker, example], capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stdout

@@ -8,7 +8,7 @@ Users import from here and from `shiftbook.testing`. Heavy parts (pydantic, the 
 loaded when they are first needed, so that importing this is quick.
 """
 
-from shiftbook._version import VERSION as __version__
+from shiftbook._version import VERSION as __version__  # noqa: N811 - the name that tools look for
 from shiftbook.clock import Clock, SystemClock
 from shiftbook.entries import Entry
 from shiftbook.errors import (

@@ -13,6 +13,7 @@ import secrets
 import socket
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -89,8 +90,7 @@ def this_process() -> Holder:
 def process_start(pid: int) -> str:
     """Start time of a process as the kernel tells it, "" when it is not running or cannot be asked."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            fields = stat.read().rpartition(b")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
         return ""
     if not fields or fields[0] in (b"Z", b"X"):

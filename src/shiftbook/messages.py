@@ -37,7 +37,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A piece that was there and is not any more; `what` names it ("image, 12 kB"). Never invented content."""
+    """A piece that is not there any more; `what` names it ("image, 12 kB"). Never invented content."""
 
     what: str
 

@@ -91,7 +91,7 @@ def part_from_plain(plain: Json) -> Part:
 def only(plain: Mapping[str, Json], *known: str) -> None:
     unknown = set(plain) - set(known)
     if unknown:
-        raise TypeError(f"unknown field {sorted(unknown)[0]!r}")
+        raise TypeError(f"unknown field {min(unknown)!r}")
 
 
 def as_text(value: Json) -> str:

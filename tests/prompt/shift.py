@@ -118,7 +118,9 @@ class Shift:
             if not self.opened:
                 self.opened = 1
                 self.happen(EpochOpened(1, "start"))
-            growth = grow(self.prompt, choice.picks, self.fresh, self.gauge)
+            growth = grow(self.prompt, choice.picks, self.fresh, self.gauge, choice.made)
+            # What a policy hands over as made has to be what its picks say, to the byte.
+            assert growth == grow(self.prompt, choice.picks, self.fresh, self.gauge)
         meter = self.gauge.meter_in_use
         self.happen(ModelAsked(self.turn, choice.picks, growth.digest, growth.tokens, meter))
         adopt(self.prompt, growth)

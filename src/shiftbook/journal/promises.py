@@ -42,7 +42,8 @@ class Commit:
 
     `expected` is the run's position before it, `epoch` the lease epoch that the writer holds; both are
     checked inside the transaction. `blobs` come in with the rows that name them, `taken` maps each inbox
-    item that the rows hold now to the position that holds it. With `if_no_mail` the commit is refused when an item waits that it does not take.
+    item that the rows hold now to the position that holds it. With `if_no_mail` the commit is refused when an
+    item waits that it does not take.
     """
 
     run: str
@@ -191,7 +192,7 @@ class RunRow:
 
 
 class Catalogue(Protocol):
-    """Which runs there are; derived from the rows, kept by the store with each commit that changes a state."""
+    """Which runs there are; derived from the rows, kept with each commit that changes a state."""
 
     async def runs(
         self, *, state: State | None = None, tag: str | None = None, after: str | None = None, limit: int = 50

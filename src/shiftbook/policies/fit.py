@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shiftbook.policies.units import Piece, Unit, sizes
+from shiftbook.policies.units import Piece, Unit
 from shiftbook.prompt.cut import level
-from shiftbook.prompt.epoch import Budget, Measure, Warnings
+from shiftbook.prompt.epoch import Budget, Made, Measure, Warnings
 from shiftbook.prompt.render import chars
 
 ADMITTED_SHARE = 4
@@ -37,6 +37,7 @@ class Fitted:
     units: list[Unit]
     tokens: int
     warnings: Warnings = ()
+    made: Made | None = None
 
 
 def fit(
@@ -56,10 +57,14 @@ def fit(
     pieces = [piece for unit in units for piece in unit]
     machine = [piece for piece in pieces if not piece.is_persons]
     words = [piece for piece in pieces if piece.is_persons]
-    taken = dict(sizes(pieces, budget.measure))
+    made = [piece.made(budget.measure) for piece in pieces]
+    taken = {
+        piece.entry.position: sum(size for _, size in blocks)
+        for piece, blocks in zip(pieces, made, strict=True)
+    }
     before = sum(taken.values())
     if before <= (room if whole is None else min(whole, room)):
-        return Fitted(list(units), before)
+        return Fitted(list(units), before, made=tuple(block for blocks in made for block in blocks))
     shown = {piece.entry.position: piece for piece in pieces}
     _lower(machine, (budget.cap - fixed) // ADMITTED_SHARE, budget.measure, shown, taken)
     if sum(taken.values()) > room:

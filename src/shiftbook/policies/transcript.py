@@ -28,7 +28,7 @@ class Transcript:
         if fitted is None:
             return Full(prompt.tokens + tokens_of(units, budget))
         order = [entry.position for entry in fresh]
-        return Extend(recipe_of(fitted.units, order), fitted.warnings)
+        return Extend(recipe_of(fitted.units, order), fitted.warnings, fitted.made)
 
     def reopen(self, prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason: str) -> Choice:
         """The same history in a new epoch: without reasoning and the provider's ids."""

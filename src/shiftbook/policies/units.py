@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from shiftbook.entries import ActionFinished, Entry, ModelAnswered, ModelInterrupted, PersonSaid, Pick
 from shiftbook.errors import Damaged
-from shiftbook.prompt.epoch import EpochPrompt, Measure
+from shiftbook.prompt.epoch import EpochPrompt, Made, Measure
 from shiftbook.prompt.grow import merged
 from shiftbook.prompt.render import calls_of, render_entry
 
@@ -39,9 +39,13 @@ class Piece:
         """The same within `keep` characters; what is told as a record stays one."""
         return Piece(self.entry, "quoted" if self.form == "quoted" else "cut", keep)
 
+    def made(self, measure: Measure) -> Made:
+        """Its blocks and their sizes."""
+        return tuple((block, measure(block)) for block in render_entry(self.entry, self.form, self.keep))
+
     def tokens(self, measure: Measure) -> int:
         """Its size in the prompt."""
-        return sum(measure(block) for block in render_entry(self.entry, self.form, self.keep))
+        return sum(size for _, size in self.made(measure))
 
 
 Unit = tuple[Piece, ...]
@@ -138,8 +142,3 @@ def glued(units: Sequence[Unit]) -> list[Unit]:
 def recipe_of(units: Iterable[Unit], order: Sequence[int]) -> tuple[Pick, ...]:
     """The units as a recipe, neighbours merged; `order` are the visible positions in question, rising."""
     return tuple(merged([piece.pick for unit in units for piece in unit], order))
-
-
-def sizes(pieces: Iterable[Piece], measure: Measure) -> Mapping[int, int]:
-    """The size of each piece by the position of its entry."""
-    return {piece.entry.position: piece.tokens(measure) for piece in pieces}

@@ -28,7 +28,7 @@ class Window:
         if fitted is None:
             return rebuilt(prompt, fresh, budget, "the cap is reached")
         order = [entry.position for entry in fresh]
-        return Extend(recipe_of(fitted.units, order), fitted.warnings)
+        return Extend(recipe_of(fitted.units, order), fitted.warnings, fitted.made)
 
     def reopen(self, prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason: str) -> Choice:
         """All that is shown in a new epoch if that fits, else a rebuild down to the mark."""

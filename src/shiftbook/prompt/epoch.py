@@ -63,12 +63,21 @@ class Budget:
     tools: frozenset[str] | None = None
 
 
+Made = tuple[tuple[Block, int], ...]
+"""Blocks as they were rendered and measured while a policy decided, in the prompt's order."""
+
+
 @dataclass(frozen=True, slots=True)
 class Extend:
-    """Add these picks at the end of the epoch's prompt."""
+    """Add these picks at the end of the epoch's prompt.
+
+    `made` are their blocks and sizes where the policy has them already, so that nothing is made twice; None
+    where it has not. It says nothing that the picks do not say.
+    """
 
     picks: Recipe
     warnings: Warnings = ()
+    made: Made | None = None
 
 
 @dataclass(frozen=True, slots=True)

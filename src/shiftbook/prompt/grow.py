@@ -12,7 +12,7 @@ from itertools import pairwise
 from shiftbook.entries import MODEL_VISIBLE, Entry, Pick, Recipe
 from shiftbook.messages import Block, Media, Result
 from shiftbook.prompt.digest import block_digest, chain, start
-from shiftbook.prompt.epoch import EpochPrompt, Growth, Rebuild
+from shiftbook.prompt.epoch import EpochPrompt, Growth, Made, Rebuild
 from shiftbook.prompt.measure import Gauge
 from shiftbook.prompt.render import RENDERER, renderer
 
@@ -34,11 +34,23 @@ def first_prompt(declaration: str, gauge: Gauge) -> EpochPrompt:
     )
 
 
-def grow(prompt: EpochPrompt, picks: Recipe, entries: Iterable[Entry], gauge: Gauge | None) -> Growth:
-    """What these picks of these entries add to the prompt; without a gauge nothing is measured."""
+def grow(
+    prompt: EpochPrompt,
+    picks: Recipe,
+    entries: Iterable[Entry],
+    gauge: Gauge | None,
+    made: Made | None = None,
+) -> Growth:
+    """What these picks of these entries add to the prompt; without a gauge nothing is measured.
+
+    `made` are their blocks and sizes where they have been rendered and measured already.
+    """
     known = _visible(entries)
-    blocks = rendered(picks, known, prompt.renderer)
-    sizes = () if gauge is None else tuple(gauge.measure(block) for block in blocks)
+    if made is not None:
+        blocks, sizes = [block for block, _ in made], tuple(size for _, size in made)
+    else:
+        blocks = rendered(picks, known, prompt.renderer)
+        sizes = () if gauge is None else tuple(gauge.measure(block) for block in blocks)
     return Growth(
         blocks=tuple(blocks),
         sizes=sizes,

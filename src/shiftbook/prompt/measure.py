@@ -31,9 +31,6 @@ TOOLS_TOKENS = 350
 """Once, when there are tools: Anthropic documents a system prompt of up to 346 tokens for tool use."""
 TOOL_TOKENS = 16
 
-RECENT_MAX = 64
-"""Blocks whose size a gauge remembers: a policy measures what is measured once more when it is taken in."""
-
 
 def block_tokens(block: Block, meter: Meter) -> int:
     """Tokens of a block, everything around its text included."""
@@ -104,7 +101,6 @@ class Gauge:
         self._exact = meter if meter is not None else BpeMeter()
         self._meter = self._bound
         self._fixed: dict[str, int] = {}
-        self._recent: dict[int, tuple[Block, Meter, int]] = {}
         self.tools = frozenset(tool.name for tool in tools)
 
     @property
@@ -128,14 +124,7 @@ class Gauge:
 
     def measure(self, block: Block) -> int:
         """Tokens of a block by the meter in use."""
-        known = self._recent.get(id(block))
-        if known is not None and known[0] is block and known[1] is self._meter:
-            return known[2]
-        tokens = block_tokens(block, self._meter)
-        if len(self._recent) >= RECENT_MAX:
-            self._recent.clear()
-        self._recent[id(block)] = (block, self._meter, tokens)
-        return tokens
+        return block_tokens(block, self._meter)
 
     def budget(self, cap: int, mark: int) -> Budget:
         """What a policy may spend."""

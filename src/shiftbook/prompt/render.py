@@ -76,27 +76,8 @@ def render_pick(pick: Pick, entries: Mapping[int, Entry]) -> list[Block]:
     return blocks
 
 
-RECENT_MAX = 32
-"""Entries whose blocks are remembered: what a policy measures is rendered once more right after it decided."""
-
-_recent: dict[tuple[int, str, int | None], tuple[Entry, tuple[Block, ...]]] = {}
-
-
-def render_entry(entry: Entry, form: str = "whole", keep: int | None = None) -> tuple[Block, ...]:
+def render_entry(entry: Entry, form: str = "whole", keep: int | None = None) -> list[Block]:
     """The blocks of one entry in any form but "dropped". `NewerFormat` for a kind without words here."""
-    key = (id(entry), form, keep)
-    known = _recent.get(key)
-    # The entry is kept beside its blocks, so that its id cannot have been handed out anew.
-    if known is not None and known[0] is entry:
-        return known[1]
-    blocks = tuple(_rendered(entry, form, keep))
-    if len(_recent) >= RECENT_MAX:
-        _recent.clear()
-    _recent[key] = (entry, blocks)
-    return blocks
-
-
-def _rendered(entry: Entry, form: str, keep: int | None) -> list[Block]:
     what = entry.what
     match what:
         case PersonSaid():

@@ -71,7 +71,7 @@ async def dispatch(desk: Desk, act: Dispatch) -> None:
     tasks = [
         asyncio.create_task(_attempt(desk, desk.view.calls[call], attempt)) for call, attempt in act.calls
     ]
-    by_task = {task: pair for task, pair in zip(tasks, act.calls, strict=True)}
+    by_task = dict(zip(tasks, act.calls, strict=True))
     try:
         await _gather(desk, by_task)
     finally:
@@ -206,7 +206,7 @@ async def _attempt(desk: Desk, call: OpenCall, attempt: int) -> Ended:
         return Ended("failed", (Text(f"The arguments do not fit: {fault}. Nothing was done."),))
     except OutcomeUnknown as fault:
         return _not_known(fault)
-    except Exception as fault:  # whatever an author's tool raises is its result
+    except Exception as fault:  # noqa: BLE001 - whatever an author's tool raises is its result
         return _failed(fault)
     finally:
         desk.in_flight.discard(work)
@@ -264,7 +264,7 @@ async def reconcile(desk: Desk, act: Reconcile) -> None:
     await desk.book.commit()
     try:
         answer = await tool.ask(call.arguments or {}, _context(desk, call, call.attempt))
-    except Exception as fault:  # an unanswered question is an answer too: nobody knows
+    except Exception as fault:  # noqa: BLE001 - an unanswered question is an answer too: nobody knows
         ended = _failed(fault)
         text = f"{UNKNOWN_TEXT} Asking the tool about it failed: {type(fault).__name__}."
         desk.note(ActionFinished(act.call, "unknown", (Text(text),), traceback=ended.traceback))

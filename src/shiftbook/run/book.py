@@ -111,6 +111,12 @@ class Book:
             for index, item in enumerate(drafts):
                 self.on_entry(Entry(first + index, stamps[index], self.lease.epoch, item.what, item.redacted))
 
+    async def check_lease(self) -> None:
+        """Raise `Fenced` when the lease was taken over; for what costs something and follows no commit."""
+        current = (await self.store.leases.look(self.run)).epoch
+        if current != self.lease.epoch:
+            raise Fenced(self.run, self.lease.epoch, current)
+
     async def commit_unless_mail(
         self, whats: Sequence[What], *, snapshot: Snapshot | None = None
     ) -> list[Entry] | None:

@@ -74,6 +74,8 @@ class Desk:
     mail: bool = False
     wish: Literal["go", "stop", "cancel"] = "go"
     why: str = ""
+    announced: bool = False
+    """The open request was committed just now, so the lease was ours a moment ago."""
     in_flight: set[asyncio.Task[object]] = field(default_factory=set)
     """Tasks that a wish may cut short: the model request, and the actions on "cancel"."""
     reply: ModelAnswered | None = None

@@ -219,6 +219,7 @@ class Run:
         """Go on until the run rests."""
         desk = self._desk
         self._going = True
+        desk.announced = False
         try:
             if desk.view.state != "running" and not desk.mail:
                 desk.mail = bool(await desk.book.store.inbox.waiting(self.id, 1))

@@ -21,7 +21,7 @@ from shiftbook.entries import (
     Warned,
     What,
 )
-from shiftbook.errors import Damaged, NotCanonical, ProviderFault
+from shiftbook.errors import Damaged, NotCanonical, ProviderFault, StoreError
 from shiftbook.journal.promises import Snapshot
 from shiftbook.messages import (
     AssistantPart,
@@ -73,7 +73,7 @@ async def ask(desk: Desk, act: Ask, snapshot: Snapshot | None = None) -> Full | 
     else:
         if desk.view.prompt_epoch == 0:
             whats.append(EpochOpened(1, "start"))
-        growth = grow(desk.prompt, choice.picks, desk.fresh, desk.gauge)
+        growth = grow(desk.prompt, choice.picks, desk.fresh, desk.gauge, choice.made)
     whats.append(
         ModelAsked(
             turn=act.turn,
@@ -91,6 +91,7 @@ async def ask(desk: Desk, act: Ask, snapshot: Snapshot | None = None) -> Full | 
         desk.take(entry)
     adopt(desk.prompt, growth)
     desk.fresh.clear()
+    desk.announced = True
     return None
 
 
@@ -138,7 +139,9 @@ async def ask_again(desk: Desk, act: AskAgain) -> None:
     except ProviderFault as fault:
         await _failed(desk, act, part, fault)
         return
-    except Exception as fault:  # a provider that breaks its promise must not take the run along
+    except StoreError:  # ours, and no fault of the provider's
+        raise
+    except Exception as fault:  # noqa: BLE001 - a provider that breaks its promise must not take the run along
         broken = ProviderFault(f"{type(fault).__name__}: {fault}", retryable=False)
         await _failed(desk, act, part, broken)
         return
@@ -150,6 +153,10 @@ async def ask_again(desk: Desk, act: AskAgain) -> None:
 async def _send(desk: Desk, act: AskAgain, emit: Emit) -> Reply:
     if act.at_ms is not None and (wait_ms := act.at_ms - desk.clock.now_ms()) > 0:
         await desk.clock.sleep_ms(min(wait_ms, act.wait_ms))
+    if not desk.announced:
+        # Whoever slept through its lease must not pay for a reply that somebody else has by now.
+        await desk.book.check_lease()
+    desk.announced = False
     request = request_of(desk, act, await _media(desk))
     limit_ms = desk.agent.limits.request_ms
     limit = asyncio.timeout(None if limit_ms is None else limit_ms / 1000)

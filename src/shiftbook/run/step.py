@@ -17,8 +17,8 @@ from shiftbook.run.limits import Limits
 from shiftbook.tools.contract import Repeat
 
 UNKNOWN_TEXT = (
-    "The outcome of this call is unknown: the process that ran it was cut off before the result was recorded. "
-    "It may or may not have taken effect. Do not assume either; check before repeating it."
+    "The outcome of this call is unknown: the process that ran it was cut off before the result was "
+    "recorded. It may or may not have taken effect. Do not assume either; check before repeating it."
 )
 GONE_TEXT = (
     "The outcome of this call is unknown: it was cut off, and its tool has been changed or removed since, so "

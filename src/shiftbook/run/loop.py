@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 
-from shiftbook import canonical
 from shiftbook._version import VERSION
 from shiftbook.clock import Clock, SystemClock, this_process
 from shiftbook.entries import (
@@ -29,9 +28,8 @@ from shiftbook.entries import (
 )
 from shiftbook.errors import UnknownRun
 from shiftbook.journal.open import open_store
-from shiftbook.journal.promises import InboxItem, Lease, Snapshot, Store
+from shiftbook.journal.promises import Lease, Snapshot, Store
 from shiftbook.messages import Json, Text
-from shiftbook.payload import from_plain, to_plain
 from shiftbook.projections.view import RunView
 from shiftbook.prompt.grow import first_prompt
 from shiftbook.run import actions, model
@@ -40,6 +38,7 @@ from shiftbook.run.answer import Unfit, repair_text
 from shiftbook.run.book import Book, read_entries
 from shiftbook.run.desk import Desk, NoWatcher, Watcher
 from shiftbook.run.keeper import LeaseKeeper
+from shiftbook.run.mail import move_mail, post
 from shiftbook.run.restore import restore, snapshot_of
 from shiftbook.run.setting import Setting, close_toolboxes, look_again, open_toolboxes
 from shiftbook.run.step import (
@@ -414,29 +413,3 @@ async def _last_reply(desk: Desk) -> ModelAnswered | None:
         if isinstance(entry.what, ModelAnswered):
             return entry.what
     return None
-
-
-async def move_mail(desk: Desk) -> None:
-    """Stage the waiting inbox items as the entries that they become; the next commit takes them."""
-    await desk.book.commit()
-    for item in await desk.book.store.inbox.waiting(desk.book.run):
-        plain: Json = canonical.decode(item.payload)
-        desk.note(from_plain(item.kind, {**plain, "item": item.id}), taken=item.id)
-    desk.mail = False
-
-
-async def post(store: Store, run: str, message: str | UserContent, *, clock: Clock | None = None) -> str:
-    """Put a person's message into a run's inbox, from whatever process; returns the item's id.
-
-    The holder moves it into the journal at its next boundary; a run that rests is taken up by `resume`.
-    """
-    clock = clock or SystemClock()
-    content = (Text(message),) if isinstance(message, str) else message
-    item = inbox_item(clock.new_run_id(), PersonSaid(content), clock.now_ms())
-    await store.inbox.put(run, item)
-    return item.id
-
-
-def inbox_item(name: str, what: PersonSaid, at_ms: int) -> InboxItem:
-    """An entry-to-be as an inbox item; `name` tells it from every other item of the run, for ever."""
-    return InboxItem(name, type(what).__name__, at_ms, canonical.encode(to_plain(what)))

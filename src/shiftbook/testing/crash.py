@@ -94,6 +94,10 @@ class Seams:
     def __init__(self, *deaths: Dies) -> None:
         self.passed: list[Point] = []
         self.died: Point | None = None
+        self.arm(*deaths)
+
+    def arm(self, *deaths: Dies) -> None:
+        """From here on, count for these deaths instead of the ones before."""
         self._deaths = deaths
         self._counts = [0] * len(deaths)
 

@@ -40,7 +40,9 @@ from shiftbook.providers.scripted import Scripted
 from shiftbook.run.agent import Agent
 from shiftbook.run.desk import Watcher
 from shiftbook.run.limits import Limits
-from shiftbook.run.loop import Run, Summary, post, resume, start
+from shiftbook.run.loop import Run, resume, start
+from shiftbook.run.mail import post
+from shiftbook.run.summary import Summary
 from shiftbook.run.sync import run_sync
 from shiftbook.tools.contract import (
     CannotTell,

@@ -26,7 +26,9 @@ from shiftbook.messages import Reply as ModelReply
 from shiftbook.providers.recorded import Recorded, RecordedClock, recorded_deliveries, recorded_tools
 from shiftbook.run.agent import CAP_DEFAULT, Agent
 from shiftbook.run.desk import NoWatcher, Watcher
-from shiftbook.run.loop import LEASE_MS, Run, Summary, inbox_item, resume, start
+from shiftbook.run.loop import LEASE_MS, Run, resume, start
+from shiftbook.run.mail import inbox_item
+from shiftbook.run.summary import Summary
 from shiftbook.sessions import Session, open_session
 from shiftbook.views import standing_of
 

@@ -24,8 +24,8 @@ from shiftbook.entries import (
 )
 from shiftbook.messages import Call
 from shiftbook.projections.view import fold_all, view_to_plain
-from shiftbook.run.loop import Summary
 from shiftbook.run.restore import restore
+from shiftbook.run.summary import Summary
 from shiftbook.verify import verify
 from tests.crash.normal import normal, unknown_calls
 from tests.crash.sweep import Ground

@@ -1,4 +1,4 @@
-"""An HTTP service on the loopback that acts on what is posted to it: one that honours keys, or one that does not.
+"""An HTTP service on the loopback that acts on what is posted to it, and honours keys or ignores them.
 
 It keeps what it did by case, the first part of the path, so that one service serves a whole sweep.
 """

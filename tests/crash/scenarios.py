@@ -20,7 +20,9 @@ from shiftbook.providers.scripted import Scripted, Step, call, calls, cut, fails
 from shiftbook.run.agent import Agent
 from shiftbook.run.desk import NoWatcher
 from shiftbook.run.limits import Limits
-from shiftbook.run.loop import Run, Summary, inbox_item, resume, start
+from shiftbook.run.loop import Run, resume, start
+from shiftbook.run.mail import inbox_item
+from shiftbook.run.summary import Summary
 from shiftbook.testing.crash import Seams
 from shiftbook.tools.contract import (
     Context,

@@ -18,7 +18,7 @@ from shiftbook.entries import Entry
 from shiftbook.errors import ShiftbookError
 from shiftbook.journal.open import open_store
 from shiftbook.journal.promises import Commit, Store
-from shiftbook.run.loop import Summary
+from shiftbook.run.summary import Summary
 from shiftbook.testing.breaking import Changed
 from shiftbook.testing.clock import SimulatedClock, Time
 from shiftbook.testing.crash import Crash, Dies, Seams

@@ -1,4 +1,4 @@
-"""What a crash does at the other end: one effect a key where keys are honoured, duplicates where they are not."""
+"""A crash seen from the other end: one effect a key where keys are honoured, duplicates where they are not."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ from shiftbook.providers.scripted import call, say
 from shiftbook.run.agent import Agent
 from shiftbook.run.answer import shape_of
 from shiftbook.run.limits import Limits
-from shiftbook.run.loop import Run, Summary, resume, start
+from shiftbook.run.loop import Run, resume, start
+from shiftbook.run.summary import Summary
 from shiftbook.testing.crash import Crash, Dies, Seams
 from tests.run.desk import LEASE_MS, Desk, agent, desk, run_async, said
 

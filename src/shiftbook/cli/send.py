@@ -13,7 +13,7 @@ from shiftbook.cli.output import data, note
 from shiftbook.cli.places import journal, run_meant
 from shiftbook.cli.words import quoted
 from shiftbook.errors import BadInput
-from shiftbook.run.loop import post
+from shiftbook.run.mail import post
 
 
 def command(

@@ -7,7 +7,7 @@ seen yet. Refused, by an error: a call without exactly one answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from shiftbook.entries import ActionFinished, Entry, ModelAnswered, ModelInterrupted, PersonSaid, Pick

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 
 from shiftbook._version import VERSION
@@ -18,23 +16,21 @@ from shiftbook.clock import Clock, SystemClock, this_process
 from shiftbook.entries import (
     Entry,
     LimitReached,
-    ModelAnswered,
     ModelInterrupted,
     PersonSaid,
     RunOpened,
     RunRested,
-    State,
     UserContent,
 )
 from shiftbook.errors import UnknownRun
 from shiftbook.journal.open import open_store
 from shiftbook.journal.promises import Lease, Snapshot, Store
-from shiftbook.messages import Json, Text
+from shiftbook.messages import Text
 from shiftbook.projections.view import RunView
 from shiftbook.prompt.grow import first_prompt
 from shiftbook.run import actions, model
 from shiftbook.run.agent import Agent
-from shiftbook.run.answer import Unfit, repair_text
+from shiftbook.run.answer import repair_text
 from shiftbook.run.book import Book, read_entries
 from shiftbook.run.desk import Desk, NoWatcher, Watcher
 from shiftbook.run.keeper import LeaseKeeper
@@ -55,29 +51,10 @@ from shiftbook.run.step import (
     Stop,
     step,
 )
+from shiftbook.run.summary import Summary, last_reply, sum_up
 
 LEASE_MS = 30_000
 """How long a lease holds without renewal: how long a dead machine keeps a run from others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """How a shift ended. Counts are of the run's whole life.
-
-    `cut_off` attempts had no recorded outcome; `repeated` are starts of a call that had finished already.
-    """
-
-    run: str
-    state: State
-    why: str
-    turns: int
-    actions: int
-    cut_off: int
-    repeated: int
-    reply: str = ""
-    """The words of the last whole reply."""
-    output: Json = None
-    """The value of that reply, where the agent declares an output and the run has finished with it."""
 
 
 async def start(
@@ -146,7 +123,7 @@ async def resume(
         book = Book(store, setting.clock, lease, head.position, head.head, agent.redact)
         desk = setting.desk(book, restored.view, restored.prompt(setting.gauge))
         desk.fresh.extend(restored.prompts.fresh)
-        desk.reply = await _last_reply(desk) if agent.shape is not None else None
+        desk.reply = await last_reply(desk) if agent.shape is not None else None
         desk.mail = bool(await store.inbox.waiting(run, 1))
         handle = Run(desk, lease_ms)
         if message is not None:
@@ -264,25 +241,7 @@ class Run:
 
     async def summary(self) -> Summary:
         """How the run stands."""
-        view, shape = self._desk.view, self._desk.agent.shape
-        reply = await _last_reply(self._desk)
-        words, output = "", None
-        if reply is not None:
-            words = "".join(part.text for part in reply.parts if isinstance(part, Text))
-            if shape is not None and view.state == "finished":
-                with suppress(Unfit):
-                    output = shape.read(reply)
-        return Summary(
-            run=view.run,
-            state=view.state,
-            why=view.why,
-            turns=view.answers,
-            actions=view.finished,
-            cut_off=view.cut_off,
-            repeated=view.repeated,
-            reply=words,
-            output=output,
-        )
+        return await sum_up(self._desk)
 
     def keep_lease(self) -> None:
         """Begin to renew the lease from a thread of its own (a database in memory has no second reader)."""
@@ -402,14 +361,3 @@ async def _rest(desk: Desk, act: Stop | Rest) -> bool:
     for entry in entries:
         desk.take(entry)
     return True
-
-
-async def _last_reply(desk: Desk) -> ModelAnswered | None:
-    """The last whole reply, as the journal has it."""
-    at = desk.view.answered_at
-    if at == 0:
-        return None
-    for entry in await read_entries(desk.book.store, desk.book.run, at - 1, at):
-        if isinstance(entry.what, ModelAnswered):
-            return entry.what
-    return None

@@ -7,7 +7,8 @@ import asyncio
 from shiftbook.errors import BadInput
 from shiftbook.journal.open import open_store
 from shiftbook.run.agent import Agent
-from shiftbook.run.loop import Summary, resume, start
+from shiftbook.run.loop import resume, start
+from shiftbook.run.summary import Summary
 
 
 def run_sync(

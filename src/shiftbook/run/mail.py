@@ -1,0 +1,37 @@
+"""The mail of a run: what outsiders put in, and the holder takes into the journal at its next boundary."""
+
+from __future__ import annotations
+
+from shiftbook import canonical
+from shiftbook.clock import Clock, SystemClock
+from shiftbook.entries import PersonSaid, UserContent
+from shiftbook.journal.promises import InboxItem, Store
+from shiftbook.messages import Json, Text
+from shiftbook.payload import from_plain, to_plain
+from shiftbook.run.desk import Desk
+
+
+async def move_mail(desk: Desk) -> None:
+    """Stage the waiting inbox items as the entries that they become; the next commit takes them."""
+    await desk.book.commit()
+    for item in await desk.book.store.inbox.waiting(desk.book.run):
+        plain: Json = canonical.decode(item.payload)
+        desk.note(from_plain(item.kind, {**plain, "item": item.id}), taken=item.id)
+    desk.mail = False
+
+
+async def post(store: Store, run: str, message: str | UserContent, *, clock: Clock | None = None) -> str:
+    """Put a person's message into a run's inbox, from whatever process; returns the item's id.
+
+    The holder moves it into the journal at its next boundary; a run that rests is taken up by `resume`.
+    """
+    clock = clock or SystemClock()
+    content = (Text(message),) if isinstance(message, str) else message
+    item = inbox_item(clock.new_run_id(), PersonSaid(content), clock.now_ms())
+    await store.inbox.put(run, item)
+    return item.id
+
+
+def inbox_item(name: str, what: PersonSaid, at_ms: int) -> InboxItem:
+    """An entry-to-be as an inbox item; `name` tells it from every other item of the run, for ever."""
+    return InboxItem(name, type(what).__name__, at_ms, canonical.encode(to_plain(what)))

@@ -11,15 +11,18 @@ import apsw
 import pytest
 
 from shiftbook.clock import SystemClock
-from shiftbook.errors import BadInput, Conflict, StoreError, StoreUnusable
+from shiftbook.errors import BadInput, Conflict, StoreError, StoreUnusable, UnknownRun
 from shiftbook.journal.promises import Store
 from shiftbook.journal.sqlite_commits import WriterThread
 from shiftbook.journal.sqlite_database import Address, Database, open_database
+from shiftbook.journal.sqlite_leases import take
 from shiftbook.testing.clock import SimulatedClock
-from shiftbook.testing.ground import Ground, Writer, message, read_all, said
+from shiftbook.testing.ground import LEASE_MS, Ground, Writer, elsewhere, message, read_all, said
 from tests.journal.places import FILE_PLACES, Place, holding, make, opening
 
 TASKS = 200
+HANG_S = 60
+"""When a caller that nobody wakes is given up: not a time that anything is expected to take."""
 
 
 class Counted:
@@ -198,6 +201,31 @@ def test_a_job_that_fails_after_it_wrote_leaves_nothing(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_what_was_learnt_in_a_transaction_that_was_undone_is_forgotten(tmp_path: Path) -> None:
+    """Else the next run to get that number would be read under the name of one that never was."""
+
+    async def main() -> None:
+        database = await open_database(Address("book", str(tmp_path / "book.db")), SimulatedClock())
+
+        def opened_and_undone() -> None:
+            with database.transaction():
+                database.joined = True
+                take(database, "never", elsewhere(), LEASE_MS, new=True, above=0)
+                database.joined = False
+                database.number("never")
+                raise BadInput("undone")
+
+        with pytest.raises(BadInput):
+            opened_and_undone()
+        take(database, "other", elsewhere(), LEASE_MS, new=True, above=0)
+        with pytest.raises(UnknownRun):
+            database.number("never")
+        assert database.number("other") == 1
+        database.connection.close()
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("place", FILE_PLACES)
 def test_a_commit_that_fails_at_its_end_is_told(place: Place, counted: Counted, tmp_path: Path) -> None:
     path = tmp_path / "book.db"
@@ -272,7 +300,8 @@ def test_closing_finishes_what_was_handed_in(tmp_path: Path) -> None:
                 await store.entries.append(commits[0])
             lock.close()
             await closing
-            await asyncio.gather(*tasks)
+            async with asyncio.timeout(HANG_S):
+                await asyncio.gather(*tasks)
             again = await open_store(SystemClock())
             for run in runs:
                 assert (await again.entries.head(run)).position == 2

@@ -1,4 +1,4 @@
-"""A crash seen from the other end: one effect a key where keys are honoured, duplicates where they are not."""
+"""A crash seen from the other end: one effect a key where they are honoured, else duplicates."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """A run under everything that can happen to it, in any order, held against a list and a dictionary.
 
-Processes start, work up to some await and die there; others take the lease when it is over, and the first ones
-wake up; messages come; the person stops and cancels; the agent is changed; what is derived is dropped. After
-every step the journal has grown at its end only and everything that follows from it is the same by every way.
+Processes start, work up to some await and die there; others take the lease when it is over, and the first
+ones wake up; messages come; the person stops and cancels; the agent is changed; what is derived is dropped.
+After every step the journal has grown at its end only and everything that follows from it is the same by
+every way.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from shiftbook.codec import Row
-from shiftbook.entries import AgentDeclared, Entry, ModelAnswered, PersonSaid
+from shiftbook.entries import ActionFinished, AgentDeclared, Entry, ModelAnswered, PersonSaid
 from shiftbook.errors import Fenced, Held
 from shiftbook.journal.promises import Store
 from shiftbook.messages import Call
@@ -238,7 +239,8 @@ class RunMachine(RuleBasedStateMachine):
 
     @invariant()
     def each_call_has_at_most_one_outcome(self) -> None:
-        answers = Counter(e.what.call for e in self.ground.world.journal() if e.kind == "ActionFinished")
+        journal = self.ground.world.journal()
+        answers = Counter(e.what.call for e in journal if isinstance(e.what, ActionFinished))
         assert all(count == 1 for count in answers.values())
 
     @invariant()

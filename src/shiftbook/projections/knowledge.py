@@ -1,0 +1,176 @@
+"""What stands after an entry: rules, statements, plan, tallies and the working set.
+
+One fold for a run's whole life, O(1) an entry; kinds that say nothing about these cost one look-up. It keeps
+the entries that stand, not the run: `needed` are those from which the brief of a prompt can be made again,
+and folding them alone gives the same standing as folding everything before them.
+
+It can be dropped and folded again; in pieces or at once, the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shiftbook.entries import (
+    ActionStarted,
+    Entry,
+    ModelAnswered,
+    PlanChanged,
+    PlanItem,
+    RuleSet,
+    StatementMade,
+    TallyChanged,
+    What,
+)
+from shiftbook.messages import Json
+from shiftbook.payload import from_plain, to_plain
+from shiftbook.projections.rules import Rules, learn_rule
+from shiftbook.projections.statements import Statements, learn_statement
+from shiftbook.projections.tallies import Tally, TallyKey, learn_tally
+from shiftbook.projections.working_set import WorkingSet, learn_reply, learn_start
+
+KNOWLEDGE_VERSION = 1
+"""Raised when the fold or its plain form changes: snapshots of other versions are ignored."""
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """What a run knows after the entry at `position`."""
+
+    position: int = 0
+    rules: Rules = field(default_factory=Rules)
+    statements: Statements = field(default_factory=Statements)
+    plan: Entry | None = None
+    tallies: dict[TallyKey, Tally] = field(default_factory=dict)
+    working: WorkingSet = field(default_factory=WorkingSet)
+
+
+def learn(knowledge: Knowledge, entry: Entry) -> None:
+    """Take one entry."""
+    knowledge.position = entry.position
+    fold = _FOLDS.get(type(entry.what))
+    if fold is not None:
+        fold(knowledge, entry, entry.what)
+
+
+def learn_all(entries: Iterable[Entry], knowledge: Knowledge | None = None) -> Knowledge:
+    """What is known after all these entries."""
+    knowledge = knowledge or Knowledge()
+    for entry in entries:
+        learn(knowledge, entry)
+    return knowledge
+
+
+def plan_items(knowledge: Knowledge) -> tuple[PlanItem, ...]:
+    """The items of the plan; none before there is one."""
+    plan = None if knowledge.plan is None else knowledge.plan.what
+    return plan.items if isinstance(plan, PlanChanged) else ()
+
+
+def needed(knowledge: Knowledge, kinds: Iterable[type[What]]) -> list[Entry]:
+    """The entries of these kinds that what stands is made of, in order.
+
+    Of the four kinds RuleSet, StatementMade, PlanChanged and TallyChanged; others stand for nothing here.
+    """
+    wanted = frozenset(kinds)
+    found: list[Entry] = []
+    if RuleSet in wanted:
+        found += knowledge.rules.standing.values()
+    if StatementMade in wanted:
+        found += knowledge.statements.standing.values()
+    if PlanChanged in wanted and knowledge.plan is not None:
+        found.append(knowledge.plan)
+    if TallyChanged in wanted:
+        for tally in knowledge.tallies.values():
+            found += tally.operands
+    return sorted(found, key=lambda entry: entry.position)
+
+
+def _planned(knowledge: Knowledge, entry: Entry, what: PlanChanged) -> None:
+    knowledge.plan = entry
+
+
+_FOLDS: Mapping[type[What], Callable[[Knowledge, Entry, Any], None]] = {
+    RuleSet: lambda knowledge, entry, what: learn_rule(knowledge.rules, entry, what),
+    StatementMade: lambda knowledge, entry, what: learn_statement(knowledge.statements, entry, what),
+    PlanChanged: _planned,
+    TallyChanged: lambda knowledge, entry, what: learn_tally(knowledge.tallies, entry, what),
+    ModelAnswered: lambda knowledge, entry, what: learn_reply(knowledge.working, what),
+    ActionStarted: lambda knowledge, entry, what: learn_start(knowledge.working, entry.position, what),
+}
+
+
+# --- snapshots ---------------------------------------------------------------------------------------
+
+
+def knowledge_to_plain(knowledge: Knowledge) -> dict[str, Json]:
+    """What is known, as plain JSON for a snapshot."""
+    return {
+        "version": KNOWLEDGE_VERSION,
+        "position": knowledge.position,
+        "rules": _entries_out(knowledge.rules.standing.values()),
+        "by_author": _entries_out(knowledge.rules.by_author.values()),
+        "statements": _entries_out(knowledge.statements.standing.values()),
+        "earlier": {key: list(before) for key, before in knowledge.statements.earlier.items()},
+        "plan": None if knowledge.plan is None else _entry_out(knowledge.plan),
+        "tallies": [[tally.total, _entries_out(tally.operands)] for tally in knowledge.tallies.values()],
+        "touched": [[*touch, times, last] for touch, (times, last) in knowledge.working.touched.items()],
+        "asked": [[call, [list(each) for each in about]] for call, about in knowledge.working.asked.items()],
+    }
+
+
+def knowledge_from_plain(plain: Mapping[str, Json]) -> Knowledge:
+    """The reverse of `knowledge_to_plain`; `ValueError` for another version, and for what is no snapshot."""
+    if plain["version"] != KNOWLEDGE_VERSION:
+        raise ValueError(f"the knowledge has version {plain['version']}")
+    standing = {entry.what.key: entry for entry in _entries_in(plain["statements"])}
+    statements = Statements(
+        standing,
+        {key: tuple(before) for key, before in plain["earlier"].items()},
+        {entry.position: key for key, entry in standing.items()},
+    )
+    tallies: dict[TallyKey, Tally] = {}
+    for total, operands in plain["tallies"]:
+        entries = _entries_in(operands)
+        tallies[entries[0].what.key, entries[0].what.place] = Tally(total, entries)
+    working = WorkingSet(
+        {(sort, name): (times, last) for sort, name, times, last in plain["touched"]},
+        {call: tuple((sort, name) for sort, name in about) for call, about in plain["asked"]},
+    )
+    return Knowledge(
+        position=plain["position"],
+        rules=Rules(
+            {entry.what.key: entry for entry in _entries_in(plain["rules"])},
+            {entry.what.key: entry for entry in _entries_in(plain["by_author"])},
+        ),
+        statements=statements,
+        plan=None if plain["plan"] is None else _entry_in(plain["plan"]),
+        tallies=tallies,
+        working=working,
+    )
+
+
+def _entry_out(entry: Entry) -> Json:
+    return [
+        entry.position,
+        entry.at_ms,
+        entry.epoch,
+        entry.kind,
+        to_plain(entry.what),
+        dict(entry.redacted),
+    ]
+
+
+def _entry_in(plain: Json) -> Any:
+    position, at_ms, epoch, kind, what, redacted = plain
+    return Entry(position, at_ms, epoch, from_plain(kind, what), redacted)
+
+
+def _entries_out(entries: Iterable[Entry]) -> list[Json]:
+    return [_entry_out(entry) for entry in entries]
+
+
+def _entries_in(plain: Json) -> list[Any]:
+    return [_entry_in(each) for each in plain]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shiftbook.economics.cache_rules import BreakpointRule, MarkerRule
 from shiftbook.messages import Reply
 from shiftbook.providers.scripted import call, calls, say
-from shiftbook.testing.server import ProviderServer
+from shiftbook.testing.server import ProviderServer, anthropic_pieces, chat_pieces, responses_pieces
 from tests.server.bodies import OLD_GPT, image, marker, text, tool, user
 from tests.server.clients import claude
 from tests.server.talk import Talk, marked
@@ -139,6 +139,14 @@ def test_accounts_share_no_cache() -> None:
                 client.messages.create(messages=words, **asked)
     read = [each.usage is not None and each.usage.cache_read for each in server.exchanges]
     assert [bool(each) for each in read] == [False, True, False]
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "chat", "responses"])
+def test_who_says_a_thing_is_part_of_it(wire: str) -> None:
+    pieces = {"anthropic": anthropic_pieces, "chat": chat_pieces, "responses": responses_pieces}[wire]
+    said = [{"role": "user", "content": "Yes."}, {"role": "assistant", "content": "Yes."}]
+    first, second = pieces({"messages": said, "input": said})
+    assert first.digest != second.digest
 
 
 # OpenAI

@@ -114,6 +114,23 @@ def test_keys_and_models_are_checked() -> None:
     assert [each.rule for each in server.exchanges] == ["key", "key", "model", "model"]
 
 
+def test_a_connection_that_hangs_is_not_closed_by_the_server() -> None:
+    with ProviderServer([Hangs(say(WORDS))]) as server, pytest.raises(anthropic.APITimeoutError):
+        ask("anthropic", server, timeout=httpx2.Timeout(60, read=0.2))
+
+
+def test_a_plain_answer_waits_for_a_gate_in_its_middle_too() -> None:
+    gate = Gate()
+    with ProviderServer([Holds(say(WORDS), gate, "text")]) as server:
+        reader = threading.Thread(target=ask, args=("chat", server))
+        reader.start()
+        assert gate.arrived.wait(60)
+        assert server.exchanges[0].status is None
+        gate.open()
+        reader.join()
+    assert server.exchanges[0].ended == "whole"
+
+
 @pytest.mark.parametrize("wire", ["anthropic", "chat", "responses"])
 def test_a_hanging_reply_was_made_and_never_arrives(wire: str) -> None:
     """The time-out is the client's own; nobody waits longer than that."""

@@ -284,28 +284,31 @@ def test_a_cancelled_caller_learns_it_when_the_commit_is_settled(tmp_path: Path)
 
 
 def test_closing_finishes_what_was_handed_in(tmp_path: Path) -> None:
-    path = tmp_path / "book.db"
-    runs = [asyncio.run(make(path, seed=seed)) for seed in range(10)]
+    """Ten jobs wait behind one that is at work when the store is closed."""
+    begun, go = threading.Event(), threading.Event()
+
+    def at_work(database: Database) -> int:
+        begun.set()
+        go.wait(HANG_S)
+        return 0
 
     async def main() -> None:
-        async with opening("file writer", tmp_path) as open_store:
-            store = await open_store(SystemClock())
-            commits = [await (await holding(store, run)).commit(said("x")) for run in runs]
-            lock = locked(path)
-            tasks = [asyncio.create_task(store.entries.append(commit)) for commit in commits]
-            await settle()
-            closing = asyncio.create_task(store.close())
-            await settle()
-            with pytest.raises(StoreUnusable, match="closed"):
-                await store.entries.append(commits[0])
-            lock.close()
+        thread = await _thread(tmp_path / "book.db")
+        first = asyncio.create_task(thread.write(at_work))
+        await asyncio.to_thread(begun.wait, HANG_S)
+        others = [asyncio.create_task(thread.write(_write(number))) for number in range(101, 111)]
+        await settle()
+        closing = asyncio.create_task(thread.close())
+        await settle()
+        with pytest.raises(StoreUnusable, match="closed"):
+            await thread.write(_kinds)
+        go.set()
+        async with asyncio.timeout(HANG_S):
+            assert await asyncio.gather(first, *others) == [0, *range(101, 111)]
             await closing
-            async with asyncio.timeout(HANG_S):
-                await asyncio.gather(*tasks)
-            again = await open_store(SystemClock())
-            for run in runs:
-                assert (await again.entries.head(run)).position == 2
-            await again.close()
+        again = await _thread(tmp_path / "book.db")
+        assert await again.write(_kinds) == [f"kind{number}" for number in range(101, 111)]
+        await again.close()
 
     asyncio.run(main())
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from shiftbook.entries import (
@@ -67,7 +67,7 @@ def normal(entries: Sequence[Entry], requests: Mapping[int, Request], masked: fr
         if masked and isinstance(what, EpochOpened | Warned):
             continue
         epochs += isinstance(what, EpochOpened)
-        plain = asdict(what)
+        plain = {item.name: getattr(what, item.name) for item in fields(what)}
         if isinstance(what, ModelAsked):
             plain = _asked(what, names, counts=epochs <= 1 and not masked)
             if masked:

@@ -318,6 +318,7 @@ SHORT = Scenario(
         2: fails(then=calls(call("pay", {"amount": 5}), call("send", {"to": "Bob"}))),
         3: calls(call("ring", {"text": "One more thing."}), call("pay", {"amount": 5})),
     },
+    tools=(look, mail, wait, pay, send, ring),
     limits=Limits(parallel=2, snapshot_every=5),
 )
 
@@ -338,6 +339,7 @@ TINY = Scenario(
     {1: calls(call("pay", {"amount": 5}), call("mail", {"to": "Ann"}), call("send", {"to": "Bob"}))},
     policy="transcript",
     cap=100_000,
+    tools=(pay, mail, send),
     limits=Limits(parallel=2, snapshot_every=3),
 )
 

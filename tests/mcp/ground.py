@@ -11,11 +11,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from shiftbook.entries import ActionFinished
 from shiftbook.mcp import HttpServer, McpTools, StdioServer
+from shiftbook.messages import Text
 from shiftbook.providers.scripted import Scripted
 from shiftbook.run.agent import Agent
+from shiftbook.run.loop import start
+from shiftbook.run.summary import Summary
 from shiftbook.testing.validator import check_request
+from tests.run.desk import Desk
 
+RUN = "buying"
+PLACE = {"place": "A"}
 SHOP = Path(__file__).with_name("shop.py")
 RAW = Path(__file__).with_name("raw.py")
 
@@ -54,3 +61,19 @@ def buyer(script: Any, box: McpTools, **changes: Any) -> Agent:
     """An agent with the tools of a toolbox."""
     values: dict[str, Any] = {"name": "buyer", "cap": 60_000} | changes
     return Agent(model=Scripted(script, check=check_request), toolboxes=[box], **values)
+
+
+async def bought(ground: Desk, script: Any, box: McpTools, **changes: Any) -> Summary:
+    """A run of one message, to its rest."""
+    async with await start(
+        ground.store, buyer(script, box, **changes), "Buy.", run=RUN, clock=ground.clock
+    ) as run:
+        return await run.finish()
+
+
+async def answers(ground: Desk) -> list[tuple[str, str]]:
+    """The outcome and the words of each answer, in order."""
+    return [
+        (what.outcome, "".join(part.text for part in what.content if isinstance(part, Text)))
+        for what in await ground.whats(RUN, ActionFinished)
+    ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,28 +16,21 @@ from shiftbook.entries import (
     ActionStarted,
     AgentDeclared,
     EpochOpened,
-    LimitReached,
 )
-from shiftbook.errors import AgentMistake, AgentUnusable, ShiftbookError
-from shiftbook.mcp import KEY_META, McpTools, StdioServer
+from shiftbook.mcp import KEY_META, McpTools
 from shiftbook.mcp.servers import Server
-from shiftbook.messages import Media, Missing, Request, Text
-from shiftbook.prompt.measure import fixed_tokens
+from shiftbook.mcp.tool import ToolChanged
+from shiftbook.messages import Media, Request, Result, Text
 from shiftbook.providers.scripted import call, calls, say
 from shiftbook.run.desk import NoWatcher
-from shiftbook.run.limits import Limits
 from shiftbook.run.loop import resume, start
-from shiftbook.run.summary import Summary
 from shiftbook.testing.crash import Crash, Dies, Seams
-from shiftbook.tokens import BpeMeter
-from shiftbook.tools.function import tool
-from tests.mcp.ground import arrived, buyer, http_shop, raw, shop
+from shiftbook.tools.contract import Context, OutcomeUnknown
+from tests.mcp.ground import PLACE, RUN, answers, arrived, bought, buyer, http_shop, shop
 from tests.run.desk import LEASE_MS, Desk, run_async
 
 pytestmark = pytest.mark.slow
 
-RUN = "buying"
-PLACE = {"place": "A"}
 Reach = Callable[..., Server]
 
 
@@ -52,22 +46,6 @@ def reach(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reach]:
             return stack.enter_context(http_shop(tmp_path, *flags, *more))[0]
 
         yield reached
-
-
-async def bought(ground: Desk, script: Any, box: McpTools, **changes: Any) -> Summary:
-    """A run of one message, to its rest."""
-    async with await start(
-        ground.store, buyer(script, box, **changes), "Buy.", run=RUN, clock=ground.clock
-    ) as run:
-        return await run.finish()
-
-
-async def answers(ground: Desk) -> list[tuple[str, str]]:
-    """The outcome and the words of each answer, in order."""
-    return [
-        (what.outcome, "".join(part.text for part in what.content if isinstance(part, Text)))
-        for what in await ground.whats(RUN, ActionFinished)
-    ]
 
 
 def test_a2_a_run_uses_a_servers_tools_and_the_key_of_each_call_arrives(reach: Reach, tmp_path: Path) -> None:
@@ -215,7 +193,9 @@ def test_e10_images_and_files_are_blobs_and_the_prompt_has_them_as_media(
         def script(request: Request) -> Any:
             if request.turn == 1:
                 return call("show", PLACE)
-            shown.extend(request.blocks[-1].parts[0].content)
+            (result,) = request.blocks[-1].parts
+            assert isinstance(result, Result)
+            shown.extend(result.content)
             return say("Seen.")
 
         await bought(ground, script, McpTools(reach()))
@@ -228,55 +208,6 @@ def test_e10_images_and_files_are_blobs_and_the_prompt_has_them_as_media(
         assert [part.text for part in finished.content if isinstance(part, Text)][-1].startswith(
             '{"crates":12'
         )
-        await ground.check(RUN)
-
-    run_async(main)
-
-
-@pytest.mark.parametrize(("way", "size"), [("stdio", 5_000_000), ("http", 20_000_000)])
-def test_e8_a_huge_result_is_recorded_up_to_the_limit(way: str, size: int, tmp_path: Path) -> None:
-    async def main(ground: Desk, server: Server) -> None:
-        script = [call("huge", {"place": "A", "amount": size}), say("Done.")]
-        summary = await bought(ground, script, McpTools(server), policy="window")
-        assert summary.state == "finished"
-        (finished,) = await ground.whats(RUN, ActionFinished)
-        kept = sum(len(part.text) for part in finished.content if isinstance(part, Text))
-        assert kept == min(size, Limits().result_bytes) or any(
-            isinstance(part, Missing) for part in finished.content
-        )
-        assert kept > 4_999_999
-        await ground.check(RUN)
-
-    with ExitStack() as stack:
-        server = shop(tmp_path) if way == "stdio" else stack.enter_context(http_shop(tmp_path))[0]
-        run_async(lambda ground: main(ground, server))
-
-
-@pytest.mark.parametrize(
-    ("result", "holds"),
-    [
-        (r'{"content":[{"type":"text","text":"a\udc88b"}]}', "a\udc88b"),
-        ('{"content":[{"type":"text","text":"a\\u0000b"}]}', "a\x00b"),
-        ('{"content":[],"structuredContent":{"n":NaN,"m":1e999}}', "nan"),
-        ('{"content":[],"structuredContent":{"n":"not what the schema says"}}', "not what the schema says"),
-        ('{"content":"no list"}', "no list"),
-        ('{"content":[{"type":"text"}]}', "text"),
-        ('{"surprise":123456789012345678901234567890}', "content"),
-        ("[1,2]", "1"),
-        ("null", "null"),
-    ],
-)
-def test_f1_f3_f5_whatever_a_server_answers_is_recorded_and_the_run_goes_on(result: str, holds: str) -> None:
-    async def main(ground: Desk) -> None:
-        box = McpTools(raw(result, '{"content":[{"type":"text","text":"next"}]}', stray=True))
-        summary = await bought(ground, [call("say"), call("say"), say("Done.")], box)
-        assert summary.state == "finished"
-        finished, after = await ground.whats(RUN, ActionFinished)
-        assert holds in repr(finished.content).encode("utf-8", "surrogatepass").decode(
-            "unicode_escape"
-        ) or any(holds in getattr(part, "text", getattr(part, "what", "")) for part in finished.content)
-        assert after.content[0] == Text("next")
-        assert [*(await ground.whats(RUN, AgentDeclared))[0].contracts] == ["say"]
         await ground.check(RUN)
 
     run_async(main)
@@ -363,68 +294,23 @@ def test_a3_a_pending_call_of_a_changed_tool_is_never_given_to_it(tmp_path: Path
     run_async(main)
 
 
-@pytest.mark.parametrize(
-    ("server", "says"),
-    [
-        (StdioServer("x", "/no/such/program"), "FileNotFoundError"),
-        (StdioServer("x", "sh", ["-c", "echo the licence has run out >&2; exit 3"]), "licence has run out"),
-    ],
-)
-def test_a_server_that_cannot_be_had_is_refused_before_anything_is_written(
-    server: StdioServer, says: str
-) -> None:
-    async def main(ground: Desk) -> None:
-        with pytest.raises(AgentUnusable, match=says):
-            await bought(ground, [say("Done.")], McpTools(server))
-        with pytest.raises(ShiftbookError):
-            await ground.entries(RUN)
-
-    run_async(main)
-
-
-def test_two_tools_of_one_name_are_refused_unless_the_toolbox_knows_which_are_taken(tmp_path: Path) -> None:
-    @tool(repeat="safe")
-    def count(place: str) -> str:
-        """Our own."""
-        return f"counted {place} here"
+def test_a3_a_tool_that_changed_while_its_server_was_away_is_not_called(tmp_path: Path) -> None:
+    def context(call: str) -> Context:
+        return Context(RUN, call, "", f"{RUN}-{call}", 1, lambda: 0, lambda _: None, threading.Event())
 
     async def main(ground: Desk) -> None:
-        with pytest.raises(AgentMistake, match="'count', one of them from a toolbox"):
-            await bought(ground, [say("Done.")], McpTools(shop(tmp_path)), tools=[count])
-        box = McpTools(shop(tmp_path), taken=["count"])
-        script = [calls(call("count", PLACE), call("shop_count", PLACE)), say("Done.")]
-        await bought(ground, script, box, tools=[count])
-        assert [words for _, words in await answers(ground)] == ["counted A here", '{"place": "A"}']
-
-    run_async(main)
-
-
-def test_p2_a_list_that_grows_past_the_cap_is_a_limit_and_not_a_crash(tmp_path: Path) -> None:
-    async def main(ground: Desk) -> None:
-        (tmp_path / "extra").touch()
-        async with McpTools(shop(tmp_path)) as box:
-            cap = fixed_tokens("", [tool.schema for tool in box.tools], BpeMeter()) - 1
-        (tmp_path / "extra").unlink()
-
-        def script(request: Request) -> Any:
-            return call("grow", PLACE) if request.turn == 1 else call("count", PLACE)
-
-        summary = await bought(ground, script, McpTools(shop(tmp_path)), cap=cap, policy="window")
-        assert (summary.state, summary.why) == ("limited", "cap")
-        (reached,) = await ground.whats(RUN, LimitReached)
-        assert reached.value > reached.allowed == cap
-        await ground.check(RUN)
-
-    run_async(main)
-
-
-def test_after_the_last_user_has_closed_it_no_program_is_left(tmp_path: Path) -> None:
-    async def main(ground: Desk) -> None:
-        box = McpTools(shop(tmp_path))
-        async with box:
-            await bought(ground, [call("count", PLACE), say("Done.")], box)
-            (came,) = arrived(tmp_path)
-            assert (Path("/proc") / str(came["pid"])).exists()
-        assert not (Path("/proc") / str(came["pid"])).exists()
+        async with McpTools(shop(tmp_path), clock=ground.clock) as box:
+            tools = {tool.name: tool for tool in box.tools}
+            (tmp_path / "changed").touch()
+            with pytest.raises(OutcomeUnknown):
+                await tools["die_at_order"].run(PLACE, context("1.1"))
+            with pytest.raises(ToolChanged, match="nothing was done"):
+                await tools["count"].run(PLACE, context("1.2"))
+            await tools["show"].run(PLACE, context("1.3"))
+            assert [item["call"] for item in arrived(tmp_path)] == ["die_at_order", "show"]
+            assert box.stale
+            await box.refresh()
+            new = {tool.name: tool for tool in box.tools}
+            assert {name for name in tools if new[name] is not tools[name]} == {"count"}
 
     run_async(main)

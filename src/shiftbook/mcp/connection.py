@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from shiftbook.clock import Clock
 from shiftbook.errors import AgentUnusable
 from shiftbook.mcp.listing import Definition, read_listing
-from shiftbook.mcp.servers import HttpServer, Server, StdioServer
+from shiftbook.mcp.servers import HttpServer, Server
 from shiftbook.mcp.tool import AnswerLost, Progress, Refused, ServerGone, ToolChanged
+from shiftbook.mcp.transport import check_sdk, negotiate, read_page, streams, us
 from shiftbook.mcp.wire import CAUGHT, Wire
 from shiftbook.messages import Json
 from shiftbook.tools.contract import Repeat
@@ -31,8 +31,6 @@ WAIT_MS = 200
 PAGES_MAX = 100
 WORDS_CHARS_MAX = 2_000
 """A server's own words on an error are told up to this length."""
-ANSWER_BYTES_MAX = 64 * 1024 * 1024
-"""What one event of an HTTP server may hold; the SDK's own bound of 1 MiB is below an ordinary image."""
 
 log = logging.getLogger("shiftbook.mcp")
 
@@ -55,10 +53,12 @@ class Connection:
         self._ended = asyncio.Event()
         """Nothing of the last connection is left, and `_fault` says what its end was."""
         self._calls = 0
+        self._forgotten = asyncio.Event()
+        """The HTTP server does not know our session any more."""
 
     async def open(self) -> None:
         """Connect and learn the tools. Raises `AgentUnusable`, and then nothing is open."""
-        _check_sdk()
+        check_sdk()
         self._leave.clear()
         self._task = asyncio.create_task(self._keep(), name=f"mcp {self.server.name}")
         await self._connect()
@@ -153,7 +153,7 @@ class Connection:
     async def _fault_of(self, fault: Any, session: ClientSession, *, alone: bool) -> Exception:
         from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, REQUEST_TIMEOUT
 
-        if fault.code == INVALID_REQUEST and fault.message == "Session terminated":
+        if fault.code == INVALID_REQUEST and self._forgotten.is_set():
             return _Forgotten()
         if fault.code == CONNECTION_CLOSED:
             await self._drop(session)
@@ -221,16 +221,17 @@ class Connection:
                 return
 
     async def _stay(self) -> None:
-        async with _streams(self.server, self._words) as (read, write):
+        self._forgotten.clear()
+        async with streams(self.server, self._words, self._forgotten) as (read, write):
             from mcp.client.session import ClientSession
             from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
             wire = Wire(JSONRPCDispatcher(read, write))
             async with ClientSession(
-                dispatcher=wire, message_handler=self._heard, client_info=_us()
+                dispatcher=wire, message_handler=self._heard, client_info=us()
             ) as session:
                 async with asyncio.timeout(self.server.connect_ms / 1000):
-                    await _negotiate(session)
+                    await negotiate(session)
                     self.definitions = await self._list(session)
                 self._wire, self._session, self.changed = wire, session, False
                 listening = asyncio.create_task(self._listen(session))
@@ -244,15 +245,11 @@ class Connection:
                     await asyncio.wait({listening})
 
     async def _list(self, session: ClientSession) -> tuple[Definition, ...]:
-        from mcp_types import PaginatedRequestParams
-
         tools: list[Mapping[str, Json]] = []
-        cursor: str | None = None
+        cursor: Any = None
         for _ in range(PAGES_MAX):
-            params = PaginatedRequestParams(cursor=cursor) if cursor is not None else None
-            page = await session.list_tools(params=params)
-            tools += [tool.model_dump(by_alias=True, exclude_unset=True) for tool in page.tools]
-            cursor = page.next_cursor
+            page, cursor = await read_page(session, cursor)
+            tools += page
             if cursor is None:
                 break
         definitions, left_out = read_listing(self.server.name, tools, self._repeat, trusted=self._trusted)
@@ -294,65 +291,6 @@ class Connection:
 
 class _Forgotten(Exception):
     """The server does not know our session."""
-
-
-def _check_sdk() -> None:
-    try:
-        import mcp.client.session  # noqa: F401
-    except ImportError as fault:
-        raise AgentUnusable(
-            "MCP servers need the MCP SDK, version 2: run `pip install 'shiftbook[mcp]'`."
-        ) from fault
-
-
-def _us() -> Any:
-    from mcp_types import Implementation
-
-    from shiftbook._version import VERSION
-
-    return Implementation(name="shiftbook", version=VERSION)
-
-
-async def _negotiate(session: ClientSession) -> None:
-    """Find a version that both speak: ask as of 2026-07-28, else shake hands as before it."""
-    from mcp.shared.exceptions import MCPError
-    from pydantic import ValidationError
-
-    try:
-        await session.discover()
-    except (MCPError, RuntimeError, ValidationError):
-        await session.initialize()
-
-
-@asynccontextmanager
-async def _streams(server: Server, words: list[str]) -> AsyncIterator[Any]:
-    if isinstance(server, StdioServer):
-        from mcp.client.stdio import StdioServerParameters, stdio_client
-
-        from shiftbook.mcp.said import listening_to
-
-        parameters = StdioServerParameters(
-            command=server.command,
-            args=list(server.arguments),
-            env=dict(server.env) or None,
-            cwd=server.directory,
-        )
-        words.clear()
-        async with listening_to(words) as errors, stdio_client(parameters, errlog=errors) as streams:
-            yield streams
-        return
-    import httpx2
-    from mcp.client.streamable_http import streamable_http_client
-    from mcp.shared._httpx_utils import create_mcp_http_client
-
-    limit = httpx2.Timeout(server.connect_ms / 1000, read=None)  # how long a call may take is ours to say
-    async with (
-        create_mcp_http_client(headers=dict(server.headers) or None, timeout=limit) as client,
-        streamable_http_client(
-            server.url, http_client=client, max_sse_event_size=ANSWER_BYTES_MAX
-        ) as streams,
-    ):
-        yield streams
 
 
 def _is_told_to_end() -> bool:

@@ -116,8 +116,11 @@ def tool_names(definitions: Sequence[Definition], *, taken: Iterable[str] = ()) 
 
 
 def mapped(name: str) -> str:
-    """The name in 1 to 64 letters, digits, _ and -; a long one ends in a piece of its digest."""
-    plain = _BAD.sub("_", name) or "tool"
+    """The name in 1 to 64 letters, digits, _ and -. A piece of its digest ends a long one, and one of which
+    nothing is left."""
+    plain = _BAD.sub("_", name)
+    if not plain.strip("_-"):
+        return _with_digest("tool", name)
     return plain if len(plain) <= NAME_CHARS_MAX else _with_digest(plain, name)
 
 

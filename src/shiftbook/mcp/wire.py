@@ -1,7 +1,8 @@
-"""A dispatcher between the SDK's session and its own: answers to calls are kept as they came.
+"""A dispatcher between the SDK's session and its own: what a server answers is kept as it came.
 
 The SDK checks an answer against its models and against the tool's output schema, and raises where it does not
-fit: but the call has happened, and what it gave is to be recorded. So the raw answer is caught on its way.
+fit: but the call has happened, and what it gave is to be recorded. So the raw answer is caught on its way; a
+list is caught too, so that one tool that is not as it should be does not take the others along.
 Text with half a surrogate pair is no JSON to the SDK's parser; such a line is read again here, by a parser
 that takes it, so that its call is answered.
 """
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 CAUGHT: ContextVar[list[Any] | None] = ContextVar("CAUGHT", default=None)
-"""Where the raw answer to the call of this task goes."""
+"""Where raw answers to the requests of this task go; None: they are not caught."""
 
 FIRST_ID = 1_000_001
-"""Ids of calls: far from those that the SDK counts itself, and integers, since some servers want them."""
+"""Ids of requests that are caught: far from those that the SDK counts, and integers as some servers want."""
 
 
 class Wire:
@@ -52,9 +53,9 @@ class Wire:
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        """Pass a request on; the answer to a call is caught."""
+        """Pass a request on, and catch its answer where that is wanted."""
         caught = CAUGHT.get()
-        if caught is None or method != "tools/call":
+        if caught is None:
             return await self._inner.send_raw_request(method, params, opts)
         number = next(self._ids)
         read_again = asyncio.get_running_loop().create_future()
@@ -74,21 +75,26 @@ class Wire:
         return answer if isinstance(answer, dict) else {"content": []}
 
     async def _unreadable(self, fault: Exception) -> None:
-        """A line that the SDK could not parse; one that is no JSON is a stray print, and passed over."""
-        for line in _inputs(fault):
-            try:
-                message = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if not isinstance(message, dict) or "method" in message:
-                continue
+        """A line that the SDK took for no message; one that is no JSON is a stray print, and passed over."""
+        for message in _messages(fault):
             waiting = self._waiting.get(message["id"]) if isinstance(message.get("id"), int) else None
             if waiting is not None and not waiting.done():
-                waiting.set_result(message.get("result", message.get("error")))
+                told = [{"type": "error", "error": message.get("error")}]
+                failed = {"content": told, "isError": True}
+                waiting.set_result(message.get("result", failed))
 
 
-def _inputs(fault: Exception) -> list[str]:
+def _messages(fault: Exception) -> list[dict[str, Any]]:
+    """The answers in what the SDK's parser complains of: the line itself, or what it was read as."""
     errors = getattr(fault, "errors", None)
-    if errors is None:
-        return []
-    return [error["input"] for error in errors() if isinstance(error.get("input"), str)]
+    found: list[dict[str, Any]] = []
+    for error in errors() if errors is not None else ():
+        read = error.get("input")
+        if isinstance(read, str):
+            try:
+                read = json.loads(read)
+            except (ValueError, RecursionError):
+                continue
+        if isinstance(read, dict) and ("result" in read or "error" in read):
+            found.append(read)
+    return found

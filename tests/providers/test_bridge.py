@@ -1,146 +1,29 @@
-"""The bridge over pydantic-ai: what is sent, what comes back, and that one failed call is one HTTP request."""
+"""The bridge over pydantic-ai: what is sent and what comes back."""
 
 from __future__ import annotations
 
-import asyncio
-import gc
-import sys
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
-from pydantic_ai.models.fallback import FallbackModel
-from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.usage import RequestUsage
 
+from shiftbook.economics.cache_rules import MarkerRule
 from shiftbook.economics.cache_vendors import cache_rule
-from shiftbook.errors import AgentMistake, AgentUnusable, ProviderFault
 from shiftbook.messages import Call, CallDelta, Reasoning, ReasoningDelta, Text, TextDelta, Usage
 from shiftbook.providers import bridge_wire
-from shiftbook.providers.bridge import Bridge
 from shiftbook.providers.capabilities import UNKNOWN, capabilities
 from shiftbook.providers.scripted import call, calls, say
 from shiftbook.testing.server import (
-    Breaks,
-    Cuts,
-    Drops,
-    Fails,
-    Gate,
-    Holds,
-    Mistypes,
     ProviderServer,
-    Resets,
     think,
 )
+from tests.providers.over import CHAT, CLAUDE, RESPONSES, Over
 from tests.providers.wires import IMAGE, LOOKUP, ask, assistant, leaves, own, request, result, user
 
-KEY = "sk-test-key-1234"
-
-
-@dataclass(frozen=True)
-class Over:
-    """A vendor's model under the bridge, by its name."""
-
-    reference: str
-    url: Callable[[ProviderServer], str]
-
-    def at(self, server: ProviderServer, **more: Any) -> Bridge:
-        return Bridge(self.reference, **({"base_url": self.url(server), "api_key": KEY} | more))
-
-
-CLAUDE = Over("anthropic:claude-sonnet-5-5", lambda server: server.anthropic_url)
-CHAT = Over("openai-chat:gpt-4.1", lambda server: server.openai_url)
-RESPONSES = Over("openai-responses:gpt-6-sol", lambda server: server.openai_url)
-COMPATIBLE = Over("deepseek:deepseek-v4", lambda server: server.openai_url)
 EACH = pytest.mark.parametrize("over", [CLAUDE, CHAT, RESPONSES], ids=lambda over: over.reference)
-
-
-@EACH
-@pytest.mark.parametrize(
-    ("status", "retryable"), [(400, False), (401, False), (429, True), (500, True), (503, True), (529, True)]
-)
-def test_one_failed_call_is_one_http_request(over, status, retryable):
-    with ProviderServer([Fails(status, retry_after_s=7 if status in (429, 529) else None)]) as server:
-        with pytest.raises(ProviderFault, match=f"answered {status}") as caught:
-            ask(over.at(server), request([user("Go.")]))
-        assert len(server.exchanges) == 1
-    assert caught.value.retryable is retryable
-    assert caught.value.status == status
-    assert caught.value.retry_after_ms == (7_000 if status in (429, 529) else None)
-
-
-@EACH
-@pytest.mark.parametrize("trouble", [Resets(), Drops(say("x")), Mistypes(say("x")), Cuts(say("x"), "text")])
-def test_a_broken_connection_is_one_request_too(over, trouble):
-    with ProviderServer([trouble]) as server:
-        with pytest.raises(ProviderFault) as caught:
-            ask(over.at(server), request([user("Go.")]))
-        assert len(server.exchanges) == 1
-    assert caught.value.retryable
-
-
-@EACH
-def test_a_reply_that_ends_before_its_end_is_no_reply(over):
-    with ProviderServer([Cuts(say("x"), "end")]) as server, pytest.raises(ProviderFault) as caught:
-        ask(over.at(server), request([user("Go.")]))
-    assert caught.value.retryable
-
-
-@EACH
-def test_an_error_within_a_stream_has_its_words_and_what_came_before(over):
-    events: list[Any] = []
-    with ProviderServer([Breaks(say("Hello there."), "text", 529, "try later")]) as server:
-        with pytest.raises(ProviderFault, match="try later") as caught:
-            ask(over.at(server), request([user("Go.")]), events)
-        assert len(server.exchanges) == 1
-    assert caught.value.retryable
-    assert any(isinstance(each, TextDelta) for each in events)
-
-
-def test_a_model_object_with_retries_of_its_own_does_not_use_them():
-    from openai import AsyncOpenAI
-    from pydantic_ai.models.openai import OpenAIChatModel
-    from pydantic_ai.providers.openai import OpenAIProvider
-
-    with ProviderServer([Fails(500), say("x")]) as server:
-
-        async def scenario() -> None:
-            async with AsyncOpenAI(api_key=KEY, base_url=server.openai_url, max_retries=5) as client:
-                model = OpenAIChatModel("gpt-4.1", provider=OpenAIProvider(openai_client=client))
-                bridge = Bridge(model)
-                with pytest.raises(ProviderFault):
-                    await bridge.reply(request([user("Go.")]), lambda _: None)
-                assert len(server.exchanges) == 1
-                assert (await bridge.reply(request([user("Go.")]), lambda _: None)).parts == (Text("x"),)
-                assert bridge.name == "bridge:openai:gpt-4.1"
-
-        asyncio.run(scenario())
-
-
-def test_a_second_request_that_the_library_itself_sends_is_stopped():
-    """pydantic-ai asks a Claude again, by itself, without reasoning that the vendor calls stale."""
-    stale = "messages.1.content.0: The block is bound to a different conversation"
-    with ProviderServer([Fails(400, stale), say("x")]) as server:
-        with pytest.raises(ProviderFault, match="own second one was stopped") as caught:
-            ask(CLAUDE.at(server), request([user("Go.")]))
-        assert len(server.exchanges) == 1
-    assert not caught.value.retryable
-
-
-@EACH
-def test_a_key_is_in_no_message_and_in_no_setting(over):
-    with ProviderServer([say("x")], keys=["sk-right"]) as server:
-        bridge = over.at(server, settings={"extra_headers": {"x-secret": "hush"}})
-        with pytest.raises(ProviderFault, match="answered 401") as caught:
-            ask(bridge, request([user("Go.")]))
-    assert KEY not in str(caught.value)
-    assert caught.value.__cause__ is None
-    assert "hush" not in str(bridge.settings)
-    assert KEY not in str(bridge.settings)
-    assert "127.0.0.1" not in str(bridge.settings)
 
 
 @EACH
@@ -173,7 +56,10 @@ def test_after_a_rebuild_calls_have_our_ids_and_nothing_of_the_vendors(over):
     with ProviderServer([call("lookup", {"id": 1}), say("x")]) as server:
         bridge = over.at(server)
         first = ask(bridge, request([user("Go.")]))
-        kept = replace(own(first, 1), parts=tuple(replace(p, vendor=None) for p in own(first, 1).parts))
+        kept = replace(
+            own(first, 1),
+            parts=tuple(replace(p, vendor=None) for p in own(first, 1).parts if isinstance(p, Call)),
+        )
         ask(bridge, request([user("Go."), kept, user(result("1.1", "seven"))]))
         assert [each.rule for each in server.exchanges] == [None, None]
     assert "call_1_1" in str(server.exchanges[1].said)
@@ -250,8 +136,8 @@ def test_the_messages_of_a_request_are_the_beginning_of_the_next_ones(over):
         for turn in range(1, 7):
             reply = ask(bridge, request(blocks, marks=tuple({1, len(blocks)})))
             blocks += [own(reply, turn), user(result(f"{turn}.1", f"answer {turn}"))]
-        said = [leaves(each.said) for each in server.exchanges]
-    for earlier, later in zip(said, said[1:], strict=False):
+        said = [leaves(dict(each.said)) for each in server.exchanges]
+    for earlier, later in pairwise(said):
         assert later[: len(earlier)] == earlier
 
 
@@ -266,7 +152,9 @@ def test_messages_are_a_function_of_the_request_alone():
 
 def test_the_vendors_cache_is_asked_for_and_its_figures_are_earned():
     """Claude under the bridge: reads grow with the prompt, and no token is counted twice."""
-    rule = replace(cache_rule("claude-sonnet-5-5"), minimum=1)
+    rule = cache_rule("claude-sonnet-5-5")
+    assert isinstance(rule, MarkerRule)
+    rule = replace(rule, minimum=1)
     blocks = [user("Go. " * 200)]
     with ProviderServer([call("lookup", {"id": number}) for number in range(5)], rule=rule) as server:
         bridge = CLAUDE.at(server)
@@ -275,16 +163,16 @@ def test_the_vendors_cache_is_asked_for_and_its_figures_are_earned():
             reply = ask(bridge, request(blocks))
             usages.append(reply.usage)
             blocks += [own(reply, turn), user(result(f"{turn}.1", "seven " * 50))]
-        counts = [each.answer["usage"] for each in server.exchanges]
+        counts = [dict(each.answer or {})["usage"] for each in server.exchanges]
     for usage, count in zip(usages, counts, strict=True):
         written = count["cache_creation_input_tokens"]
         assert usage.prompt == count["input_tokens"] + count["cache_read_input_tokens"] + written
         assert usage.cache_read == count["cache_read_input_tokens"]
         assert (usage.cache_write_5m, usage.cache_write_1h) == (written, 0)
         assert usage.output == count["output_tokens"]
-    reads = [usage.cache_read for usage in usages]
+    reads = [usage.cache_read or 0 for usage in usages]
     assert reads[0] == 0
-    assert all(later > earlier for earlier, later in zip(reads, reads[1:], strict=False))
+    assert all(later > earlier for earlier, later in pairwise(reads))
     assert reads[-1] == usages[-2].prompt
 
 
@@ -332,52 +220,14 @@ def test_usage_has_one_normal_form(told, normal):
 def test_usage_over_the_wire_counts_cached_tokens_once(over):
     with ProviderServer([say("x"), say("y")]) as server:
         bridge = over.at(server)
-        for _ in range(2):
-            usage = ask(bridge, request([user("Go. " * 2_000)])).usage
-        told = server.exchanges[1].answer["usage"]
+        ask(bridge, request([user("Go. " * 2_000)]))
+        usage = ask(bridge, request([user("Go. " * 2_000)])).usage
+        told = dict(server.exchanges[1].answer or {})["usage"]
     prompt = told.get("prompt_tokens") or told["input_tokens"]
     details = told.get("prompt_tokens_details") or told["input_tokens_details"]
     assert usage.prompt == prompt
     assert usage.cache_read == details["cached_tokens"]
     assert usage.uncached == prompt - details["cached_tokens"] - details.get("cache_write_tokens", 0)
-
-
-@EACH
-def test_cancellation_goes_through_and_closes_the_connection(over):
-    gate = Gate()
-    with ProviderServer([Holds(say("x"), gate)]) as server:
-        bridge = over.at(server)
-
-        async def scenario() -> None:
-            task = asyncio.create_task(bridge.reply(request([user("Go.")]), lambda _: None))
-            await asyncio.to_thread(gate.arrived.wait)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-        asyncio.run(scenario())
-        gate.open()
-    assert len(server.exchanges) == 1
-
-
-@EACH
-def test_one_bridge_serves_several_loops_and_leaves_nothing_open(over):
-    with ProviderServer(lambda _: say("x")) as server:
-        bridge = over.at(server)
-        for _ in range(2):
-            assert ask(bridge, request([user("Go.")])).parts[-1] == Text("x")
-
-        async def both() -> None:
-            await asyncio.gather(*(bridge.reply(request([user("Go.")]), lambda _: None) for _ in range(3)))
-            await bridge.close()
-            await bridge.reply(request([user("Go.")]), lambda _: None)
-
-        asyncio.run(both())
-        del bridge
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            gc.collect()
-    assert len(server.exchanges) == 6
 
 
 def test_streamed_reasoning_and_words_are_told_apart():
@@ -386,77 +236,3 @@ def test_streamed_reasoning_and_words_are_told_apart():
         ask(CLAUDE.at(server), request([user("Go.")]), events)
     assert "".join(each.text for each in events if isinstance(each, ReasoningDelta)) == "Hm."
     assert "".join(each.text for each in events if isinstance(each, TextDelta)) == "Hello."
-
-
-# --- what cannot be had ----------------------------------------------------------------------------
-
-
-def test_a_missing_package_names_its_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pydantic_ai.exceptions", None)
-    with pytest.raises(AgentUnusable, match=r"needs pydantic-ai: install shiftbook\[bridge\]"):
-        Bridge("google:gemini-3").check()
-
-
-def test_a_missing_sdk_of_a_vendor_is_one_sentence(monkeypatch):
-    monkeypatch.setitem(sys.modules, "anthropic", None)
-    monkeypatch.delitem(sys.modules, "pydantic_ai.providers.anthropic", raising=False)
-    with pytest.raises(AgentUnusable, match=r"needs the SDK of its vendor .*pydantic-ai-slim\[anthropic\]"):
-        Bridge("anthropic:claude-sonnet-5-5", api_key=KEY).check()
-
-
-def test_a_missing_key_is_one_sentence(monkeypatch):
-    monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
-    with pytest.raises(AgentUnusable, match=r"cannot be had: .*DEEPSEEK_API_KEY") as caught:
-        Bridge(COMPATIBLE.reference).check()
-    assert str(caught.value).count(". ") == 0
-    with pytest.raises(AgentUnusable, match="set MY_KEY in the environment"):
-        Bridge(COMPATIBLE.reference, key_env="MY_KEY").check()
-
-
-def test_a_vendors_key_is_not_sent_to_another_address(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-vendor")
-    with ProviderServer([say("x")]) as server:
-        ask(CHAT.at(server, api_key=None), request([user("Go.")]))
-    assert "sk-of-the-vendor" not in str(dict(server.exchanges[0].headers))
-
-
-@pytest.mark.parametrize("reference", ["gemini-3", ":x", "x:", ""])
-def test_a_reference_without_vendor_or_model_is_a_mistake(reference):
-    with pytest.raises(AgentMistake, match="write VENDOR:MODEL"):
-        Bridge(reference)
-
-
-def test_an_unknown_vendor_is_one_sentence():
-    with pytest.raises(AgentUnusable, match="cannot be had"):
-        Bridge("nobody:model").check()
-
-
-def test_a_model_that_asks_several_is_refused():
-    async def answer(messages: Any, info: Any) -> Any:
-        yield "x"
-
-    one = FunctionModel(stream_function=answer)
-    with pytest.raises(AgentMistake, match="would ask several models"):
-        Bridge(FallbackModel(one, one)).check()
-    assert ask(Bridge(one), request([user("Go.")])).parts == (Text("x"),)
-
-
-def test_a_model_whose_client_repeats_is_refused():
-    class Repeating(FunctionModel):
-        unsupported_settings = frozenset({"max_retries"})
-
-    async def answer(messages: Any, info: Any) -> Any:
-        yield "x"
-
-    with pytest.raises(AgentMistake, match="repeats failed requests and no setting stops it"):
-        Bridge(Repeating(stream_function=answer)).check()
-
-
-@pytest.mark.parametrize("where", ["settings", "parameters"])
-def test_retries_are_not_for_settings_to_turn_on(where):
-    with pytest.raises(AgentMistake, match="'max_retries' is filled"):
-        if where == "settings":
-            Bridge("google:gemini-3", settings={"max_retries": 3})
-        else:
-            with ProviderServer([say("x")]) as server:
-                ask(CHAT.at(server), request([user("Go.")], parameters={"max_retries": 3}))

@@ -124,6 +124,7 @@ def test_an_sdks_own_trouble_is_told_by_kind():
         ("anthropic:claude-sonnet-5-5", "anthropic:claude-sonnet-5-5"),
         ("openai:gpt-6-sol", "openai:gpt-6-sol"),
         ("openai-chat:org/model:free", "openai-chat:org/model:free"),
+        ("bridge:google:gemini-3-pro", "bridge:google:gemini-3-pro"),
     ],
 )
 def test_a_reference_names_its_provider(reference, name):

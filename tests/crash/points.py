@@ -18,8 +18,9 @@ from shiftbook.entries import Entry
 from shiftbook.errors import Fenced, StoreUnusable
 from shiftbook.testing.crash import Dies, Fails, Meanwhile, Point, Seams
 from tests.crash.invariants import broken
-from tests.crash.scenarios import LEASE_MS, LONG, SCENARIOS, Scenario, shift, take_up, work, write
+from tests.crash.scenarios import LEASE_MS, LONG, SCENARIOS, Scenario, shift, take_up, work
 from tests.crash.sweep import EXTRA, Ground, Process
+from tests.crash.tools import write
 from tests.crash.virtual import at_once
 from tests.crash.world import Violation
 

@@ -23,7 +23,8 @@ from shiftbook.testing.breaking import Changed
 from shiftbook.testing.clock import SimulatedClock, Time
 from shiftbook.testing.crash import Crash, Dies, Seams
 from tests.crash import virtual
-from tests.crash.scenarios import LEASE_MS, Scenario, shift, write
+from tests.crash.scenarios import LEASE_MS, Scenario, shift
+from tests.crash.tools import write
 from tests.crash.world import WORLD, World
 
 _names = itertools.count(1)

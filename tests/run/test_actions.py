@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shiftbook.entries import ActionFinished, ActionStarted, ModelAnswered, ModelAsked
-from shiftbook.errors import Fenced
+from shiftbook.errors import AgentMistake, Fenced
 from shiftbook.providers.scripted import call, calls, say
 from shiftbook.run.limits import Limits
 from shiftbook.run.loop import resume, start
@@ -325,3 +325,49 @@ def test_a_time_out_is_unknown_and_another_calls_cancellation_is_not_touched() -
         assert turns == [1, 1, 2, 2]
 
     run_async(main)
+
+
+def test_a_question_that_hangs_is_given_up_in_time_or_by_a_cancellation() -> None:
+    async def main(ground: Desk) -> None:
+        asked = asyncio.Event()
+
+        async def hang(context: Context) -> Any:
+            asked.set()
+            return await asyncio.get_running_loop().create_future()
+
+        def asking(timeout_s: float | None) -> Any:
+            @tool(repeat="reconcile", reconcile=hang, timeout_s=timeout_s)
+            async def send() -> str:
+                """Send something."""
+                return "sent"
+
+            return send
+
+        script = [call("send"), call("send"), say("done")]
+        await dies(ground, script, Dies(1, "after", "tool.send"), tools=(asking(None),))
+        async with await resume(
+            ground.store, RUN, agent(script, tools=(asking(None),)), clock=ground.clock
+        ) as run:
+            work = asyncio.create_task(run.finish())
+            await asked.wait()
+            run.cancel()
+            assert (await work).state == "cancelled"
+        seams = Seams(Dies(1, "after", "tool.send"))
+        second = seams.agent(agent(script, tools=(asking(None),)))
+        handle = await resume(seams.store(ground.store), RUN, second, "Go on.", clock=ground.clock)
+        with pytest.raises(Crash):
+            await handle.finish()
+        ground.expire()
+        summary = await goes_on(ground, script, tools=(asking(0.001),))
+        assert summary.state == "finished"
+        outcomes = [(what.call, what.outcome) for what in await ground.whats(RUN, ActionFinished)]
+        assert outcomes == [("1.1", "unknown"), ("2.1", "unknown")]
+        await ground.check(RUN)
+
+    run_async(main)
+
+
+@pytest.mark.parametrize("name", ["parallel", "attempts", "snapshot_every"])
+def test_a_limit_with_which_nothing_could_go_on_is_refused(name: str) -> None:
+    with pytest.raises(AgentMistake, match=f"The limit {name} is 0"):
+        Limits(**{name: 0})

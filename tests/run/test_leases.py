@@ -12,14 +12,16 @@ import pytest
 
 from shiftbook.clock import this_process
 from shiftbook.entries import ActionStarted, PersonSaid
-from shiftbook.errors import Conflict, Fenced, Held, NotCanonical, UnknownRun
+from shiftbook.errors import Conflict, Fenced, Held, NotCanonical, StoreUnusable, UnknownRun
 from shiftbook.journal.open import open_store
 from shiftbook.journal.promises import Lease
 from shiftbook.providers.scripted import Scripted, call, fails, say
 from shiftbook.run.agent import Agent
 from shiftbook.run.book import Book
+from shiftbook.run.keeper import LeaseKeeper
 from shiftbook.run.loop import resume, start
 from shiftbook.run.mail import post
+from shiftbook.testing.breaking import Changed
 from shiftbook.testing.crash import Crash, Dies, Seams
 from shiftbook.tools.function import tool
 from tests.run.desk import LEASE_MS, Desk, agent, mail, run_async, said
@@ -242,5 +244,35 @@ def test_a_holder_that_slept_through_its_lease_does_not_pay_for_a_reply_that_ano
         with pytest.raises(Fenced):
             await sleeper.finish()
         assert asked == ["thief 1"]
+
+    run_async(main)
+
+
+def test_renewal_goes_on_after_the_database_could_not_be_opened_once() -> None:
+    async def main(ground: Desk) -> None:
+        async with await start(ground.store, agent([say("one")]), "Begin.", run=RUN, clock=ground.clock):
+            pass
+        lease = await ground.store.leases.take(RUN, this_process(), LEASE_MS)
+        renewed, opened = threading.Event(), []
+
+        async def renew(lease: Lease, lease_ms: int) -> Lease:
+            renewed.set()
+            return lease
+
+        async def close() -> None: ...
+
+        async def reopen() -> Any:
+            opened.append(1)
+            if len(opened) == 1:
+                raise StoreUnusable("locked for a moment")
+            return Changed(ground.store, leases=Changed(ground.store.leases, renew=renew), close=close)
+
+        lost = threading.Event()
+        keeper = LeaseKeeper(reopen, lease, 30, lost)
+        keeper.start()
+        assert await asyncio.to_thread(renewed.wait, PATIENCE_S)
+        keeper.end()
+        assert len(opened) == 2
+        assert not lost.is_set()
 
     run_async(main)

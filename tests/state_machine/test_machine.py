@@ -30,8 +30,9 @@ from shiftbook.testing.crash import Crash, Dies, Seams
 from shiftbook.tools.contract import Context, contract_digest
 from shiftbook.tools.function import tool
 from tests.crash import invariants, virtual
-from tests.crash.scenarios import LEASE_MS, Scenario, look, mail, pay, send, take_up, write
+from tests.crash.scenarios import LEASE_MS, Scenario, take_up
 from tests.crash.sweep import Ground, Process
+from tests.crash.tools import look, mail, pay, send, write
 from tests.crash.virtual import at_once
 from tests.crash.world import RUN, WORLD
 

@@ -27,6 +27,7 @@ from shiftbook.tools.contract import (
     Happened,
     OutcomeUnknown,
     Output,
+    Reconciled,
     Tool,
     TryAgain,
 )
@@ -232,6 +233,11 @@ async def _timed(tool: Tool, call: OpenCall, context: Context) -> Output:
         raise
 
 
+async def _timed_question(tool: Tool, call: OpenCall, context: Context) -> Reconciled:
+    async with asyncio.timeout(None if tool.timeout_ms is None else tool.timeout_ms / 1000):
+        return await tool.ask(call.arguments or {}, context)
+
+
 def _timed_out(tool: Tool, attempt: int) -> Ended:
     if tool.repeat in ("safe", "keyed") and attempt < tool.attempts:
         return Ended("unknown", (), again=True)
@@ -262,13 +268,27 @@ async def reconcile(desk: Desk, act: Reconcile) -> None:
     call = desk.view.calls[act.call]
     tool = desk.tools[call.tool]
     await desk.book.commit()
+    context = _context(desk, call, call.attempt)
+    work = asyncio.ensure_future(_timed_question(tool, call, context))
+    desk.in_flight.add(work)
+    desk.cancellations.add(context.cancelled)
     try:
-        answer = await tool.ask(call.arguments or {}, _context(desk, call, call.attempt))
+        answer = await work
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            work.cancel()
+            raise
+        desk.note(ActionFinished(act.call, "unknown", (Text(UNKNOWN_TEXT),)))
+        return
     except Exception as fault:  # noqa: BLE001 - an unanswered question is an answer too: nobody knows
         ended = _failed(fault)
         text = f"{UNKNOWN_TEXT} Asking the tool about it failed: {type(fault).__name__}."
         desk.note(ActionFinished(act.call, "unknown", (Text(text),), traceback=ended.traceback))
         return
+    finally:
+        desk.in_flight.discard(work)
+        desk.cancellations.discard(context.cancelled)
     match answer:
         case Happened(result):
             output = to_output(result)

@@ -53,10 +53,12 @@ class LeaseKeeper:
         asyncio.run(self._renew())
 
     async def _renew(self) -> None:
-        store = await self._reopen()
+        store: Store | None = None
         try:
             while True:
                 try:
+                    if store is None:
+                        store = await self._reopen()
                     self._lease = await store.leases.renew(self._lease, self._lease_ms)
                 except Fenced:
                     self._lost.set()
@@ -66,4 +68,5 @@ class LeaseKeeper:
                 if self._end.wait(self._lease_ms / 1000 / RENEWALS_PER_LEASE):
                     return
         finally:
-            await store.close()
+            if store is not None:
+                await store.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shiftbook.errors import AgentMistake
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -32,3 +34,8 @@ class Limits:
     retry_ms_min: int = 1_000
     retry_ms_max: int = 60_000
     snapshot_every: int = 200
+
+    def __post_init__(self) -> None:
+        for name in ("parallel", "attempts", "snapshot_every"):
+            if getattr(self, name) < 1:
+                raise AgentMistake(f"The limit {name} is {getattr(self, name)}: it has to be at least 1.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
+import shiftbook
 from shiftbook.economics.cache_rules import MarkerRule
 from shiftbook.economics.cache_vendors import cache_rule
 from shiftbook.messages import Call, CallDelta, Reasoning, ReasoningDelta, Text, TextDelta, Usage
@@ -236,3 +238,34 @@ def test_streamed_reasoning_and_words_are_told_apart():
         ask(CLAUDE.at(server), request([user("Go.")]), events)
     assert "".join(each.text for each in events if isinstance(each, ReasoningDelta)) == "Hm."
     assert "".join(each.text for each in events if isinstance(each, TextDelta)) == "Hello."
+
+
+@EACH
+def test_a_whole_run_goes_over_the_bridge_and_moves_to_another_vendor(over):
+    """Reasoning, ids and settings pass through the journal; the run is taken up at another vendor."""
+
+    @shiftbook.tool(repeat="safe")
+    def lookup(number: int) -> str:
+        """Looks a number up."""
+        return f"found {number}"
+
+    def agent(model: Any) -> shiftbook.Agent:
+        return shiftbook.Agent(name="desk", model=model, tools=[lookup], instructions="Be brief.")
+
+    async def scenario() -> None:
+        script = [
+            think("Hm.", call("lookup", {"number": n})) if over is CLAUDE else call("lookup", {"number": n})
+            for n in (1, 2)
+        ]
+        store = await shiftbook.open_store(":memory:")
+        async with ProviderServer([*script, say("Done."), say("Here too.")]) as server:
+            async with await shiftbook.start(store, agent(over.at(server)), "Go.") as run:
+                assert (await run.finish()).state == "finished"
+            other = CHAT if over is not CHAT else CLAUDE
+            async with await shiftbook.resume(store, run.id, agent(other.at(server))) as again:
+                await again.say("And there?")
+                assert (await again.finish()).state == "finished"
+            assert [each.rule for each in server.exchanges] == [None] * 4
+        await store.close()
+
+    asyncio.run(scenario())

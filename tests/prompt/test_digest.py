@@ -91,7 +91,7 @@ def test_renderer_1_says_for_ever_what_it_said_first():
         ("dropped", None),
     )
     recipe = [Pick(1, len(whats), form, keep) for form, keep in forms]
-    assert {form for form, _ in forms} == FORMS
+    assert {form for form, _ in forms} <= FORMS
     assert digested(start("d" * 64, 1), rendered(tuple(recipe), known, 1)) == FIRST_RELEASE
 
 

@@ -8,11 +8,11 @@ from shiftbook.entries import (
     ActionFinished,
     ActionStarted,
     Entry,
+    LimitReached,
     ModelAnswered,
     ModelInterrupted,
     PersonSaid,
     Pick,
-    RuleSet,
     Warned,
     What,
 )
@@ -189,10 +189,10 @@ def test_l6_only_kinds_for_a_model_enter_and_their_neighbours_do_not():
 
 
 def test_what_renderer_1_has_no_words_for_is_refused_by_name():
-    with pytest.raises(NewerFormat, match=r"no words for entry 7 \(RuleSet\)"):
-        blocks(RuleSet("k", "text", "author"))
-    with pytest.raises(NewerFormat, match="no form 'brief'"):
-        render_pick(Pick(1, 1, "brief"), {})
+    with pytest.raises(NewerFormat, match=r"no words for entry 7 \(LimitReached\)"):
+        blocks(LimitReached("turns", 1, 1))
+    with pytest.raises(NewerFormat, match="no form 'poem'"):
+        render_pick(Pick(1, 1, "poem"), {})
     with pytest.raises(NewerFormat, match="renderer 2"):
         renderer(2)
 

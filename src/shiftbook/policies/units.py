@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from shiftbook.entries import ActionFinished, Entry, ModelAnswered, ModelInterrupted, PersonSaid, Pick
 from shiftbook.errors import Damaged
+from shiftbook.prompt.brief import APART
 from shiftbook.prompt.epoch import EpochPrompt, Made, Measure
 from shiftbook.prompt.grow import merged
 from shiftbook.prompt.render import calls_of, render_entry
@@ -93,7 +94,7 @@ def form_of(entry: Entry, tools: frozenset[str] | None) -> str:
 
 
 def old_units(prompt: EpochPrompt, tools: frozenset[str] | None) -> list[Unit]:
-    """What the prompt shows, as units in its order, in the forms of a new epoch; dropped ranges left out.
+    """What the prompt shows, as units in its order, in the forms of a new epoch; what stands apart left out.
 
     What was cut stays cut as it was. Units that interleave in the journal are one, so that a range of
     positions can be dropped without a piece of another unit in it.
@@ -101,7 +102,7 @@ def old_units(prompt: EpochPrompt, tools: frozenset[str] | None) -> list[Unit]:
     units: list[list[Piece]] = []
     form = "kept"
     for pick in prompt.picks:
-        if pick.form == "dropped":
+        if pick.form in APART:
             continue
         for position in range(pick.first, pick.last + 1):
             entry = prompt.shown.get(position)

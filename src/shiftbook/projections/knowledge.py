@@ -1,8 +1,8 @@
 """What stands after an entry: rules, statements, plan, tallies and the working set.
 
 One fold for a run's whole life, O(1) an entry; kinds that say nothing about these cost one look-up. It keeps
-the entries that stand, not the run: `needed` are those from which the brief of a prompt can be made again,
-and folding them alone gives the same standing as folding everything before them.
+the entries that stand, not the run: `needed` are those from which the brief of a prompt can be made again.
+Folding them alone, or with any others of the run beside them, gives the same standing.
 
 It can be dropped and folded again; in pieces or at once, the same.
 """
@@ -77,7 +77,7 @@ def needed(knowledge: Knowledge, kinds: Iterable[type[What]]) -> list[Entry]:
     wanted = frozenset(kinds)
     found: list[Entry] = []
     if RuleSet in wanted:
-        found += knowledge.rules.standing.values()
+        found += knowledge.rules.words.values()
     if StatementMade in wanted:
         found += knowledge.statements.standing.values()
     if PlanChanged in wanted and knowledge.plan is not None:
@@ -110,7 +110,7 @@ def knowledge_to_plain(knowledge: Knowledge) -> dict[str, Json]:
     return {
         "version": KNOWLEDGE_VERSION,
         "position": knowledge.position,
-        "rules": _entries_out(knowledge.rules.standing.values()),
+        "rules": _entries_out(knowledge.rules.words.values()),
         "by_author": _entries_out(knowledge.rules.by_author.values()),
         "statements": _entries_out(knowledge.statements.standing.values()),
         "earlier": {key: list(before) for key, before in knowledge.statements.earlier.items()},
@@ -125,11 +125,9 @@ def knowledge_from_plain(plain: Mapping[str, Json]) -> Knowledge:
     """The reverse of `knowledge_to_plain`; `ValueError` for another version, and for what is no snapshot."""
     if plain["version"] != KNOWLEDGE_VERSION:
         raise ValueError(f"the knowledge has version {plain['version']}")
-    standing = {entry.what.key: entry for entry in _entries_in(plain["statements"])}
     statements = Statements(
-        standing,
+        {entry.what.key: entry for entry in _entries_in(plain["statements"])},
         {key: tuple(before) for key, before in plain["earlier"].items()},
-        {entry.position: key for key, entry in standing.items()},
     )
     tallies: dict[TallyKey, Tally] = {}
     for total, operands in plain["tallies"]:

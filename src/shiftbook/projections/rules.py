@@ -17,23 +17,30 @@ RULERS: frozenset[Author] = frozenset({"author", "person"})
 
 @dataclass(slots=True)
 class Rules:
-    """The rules after an entry: `standing` in the order in which they were set.
+    """The last word on each key, withdrawn or not, in the order of the words; `by_author` only the author's.
 
-    `by_author` holds the last word of the agent's author on each key, withdrawn or not: what a changed agent
-    is compared with.
+    A word that withdraws is kept as well: whoever folds some of the entries must not miss it.
     """
 
-    standing: dict[str, Entry] = field(default_factory=dict)
+    words: dict[str, Entry] = field(default_factory=dict)
     by_author: dict[str, Entry] = field(default_factory=dict)
+
+    @property
+    def standing(self) -> dict[str, Entry]:
+        """The rules in force, in the order in which they were set."""
+        return {
+            key: entry
+            for key, entry in self.words.items()
+            if isinstance(entry.what, RuleSet) and not entry.what.withdrawn
+        }
 
 
 def learn_rule(rules: Rules, entry: Entry, what: RuleSet) -> None:
     """Take one word on a rule."""
     if what.author not in RULERS:
         return
-    rules.standing.pop(what.key, None)
-    if not what.withdrawn:
-        rules.standing[what.key] = entry
+    rules.words.pop(what.key, None)
+    rules.words[what.key] = entry
     if what.author == "author":
         rules.by_author[what.key] = entry
 

@@ -1,8 +1,8 @@
 """Facts and decisions: what stands under each key, and what stood there before.
 
-Statements are only added. One takes the place of what stands under its key, or of the one that it names; the
-earlier one stays in the journal. Two exceptions keep the stronger word: a report does not take the place of
-what anybody else has stated, and what a tool returned does not take the place of a decision.
+Statements are only added. One takes the place of what stands under its key, and the earlier one stays in the
+journal; only a report never takes the place of what anybody else has stated. So what stands under a key is
+the last word of those who count most there, whichever earlier ones are folded beside it.
 """
 
 from __future__ import annotations
@@ -20,31 +20,23 @@ EARLIER_MAX = 8
 class Statements:
     """The statements after an entry: `standing` in the order in which they were made.
 
-    `earlier` are the positions of those that stood under a key before, the newest last; `keys` are the keys
-    of the standing ones by position.
+    `earlier` are the positions of those that stood under a key before, the newest last.
     """
 
     standing: dict[str, Entry] = field(default_factory=dict)
     earlier: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    keys: dict[int, str] = field(default_factory=dict)
 
 
 def learn_statement(statements: Statements, entry: Entry, what: StatementMade) -> None:
     """Take one statement; O(1)."""
-    named = statements.keys.get(what.supersedes or 0)
-    for key in (what.key, named):
-        old = None if key is None else statements.standing.get(key)
-        if key is None or old is None:
-            continue
-        if not _may_replace(what, old.what):
-            if key == what.key:
-                return
-            continue
-        del statements.standing[key], statements.keys[old.position]
-        before = (*statements.earlier.get(key, ()), old.position)
-        statements.earlier[key] = before[-EARLIER_MAX:]
+    old = statements.standing.get(what.key)
+    if old is not None:
+        if what.origin == "report" and not _is_report(old):
+            return
+        del statements.standing[what.key]
+        before = (*statements.earlier.get(what.key, ()), old.position)
+        statements.earlier[what.key] = before[-EARLIER_MAX:]
     statements.standing[what.key] = entry
-    statements.keys[entry.position] = what.key
 
 
 def standing_at(statements: Statements, key: str) -> int | None:
@@ -58,11 +50,5 @@ def history(entries: Iterable[Entry], key: str) -> tuple[Entry, ...]:
     return tuple(each for each in entries if isinstance(each.what, StatementMade) and each.what.key == key)
 
 
-def _may_replace(new: StatementMade, old: object) -> bool:
-    if not isinstance(old, StatementMade):
-        return True
-    if new.origin == "report":
-        return old.origin == "report"
-    if new.origin in ("tool", "observer") and new.sort == "fact":
-        return old.sort == "fact"
-    return True
+def _is_report(entry: Entry) -> bool:
+    return isinstance(entry.what, StatementMade) and entry.what.origin == "report"

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from shiftbook.entries import MODEL_VISIBLE, Entry, Pick, Recipe
 from shiftbook.messages import Block, Media, Result
+from shiftbook.prompt.brief import APART
 from shiftbook.prompt.digest import block_digest, chain, start
 from shiftbook.prompt.epoch import EpochPrompt, Growth, Made, Rebuild
 from shiftbook.prompt.measure import Gauge
@@ -181,7 +182,7 @@ def _shown(recipe: Recipe, known: Mapping[int, Entry]) -> tuple[Entry, ...]:
     return tuple(
         known[position]
         for pick in recipe
-        if pick.form != "dropped"
+        if pick.form not in APART
         for position in range(pick.first, pick.last + 1)
         if position in known
     )

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from shiftbook.entries import MODEL_VISIBLE, AgentDeclared, Entry, EpochOpened, ModelAsked, Pick, Recipe
 from shiftbook.errors import Damaged, NewerFormat
 from shiftbook.messages import Json
+from shiftbook.prompt.brief import BRIEF_KINDS
 from shiftbook.prompt.epoch import EpochPrompt, Growth
 from shiftbook.prompt.grow import adopt, grow, opened
 from shiftbook.prompt.measure import Gauge
 
-CURSOR_VERSION = 1
+CURSOR_VERSION = 2
 """Raised when a cursor changes its meaning: those of other versions are not read."""
 
 
@@ -120,6 +121,7 @@ def rederive(entries: Iterable[Entry], gauge: Gauge | None = None) -> Rederived:
 
 def cursor(prompt: EpochPrompt, fresh: Iterable[Entry] = ()) -> dict[str, Json]:
     """The prompt as plain JSON for a snapshot: its recipe and its digest, and which entries it lacks yet."""
+    folded = {at for block in prompt.blocks if block.kind in BRIEF_KINDS for at in block.entries}
     return {
         "version": CURSOR_VERSION,
         "epoch": prompt.epoch,
@@ -131,14 +133,17 @@ def cursor(prompt: EpochPrompt, fresh: Iterable[Entry] = ()) -> dict[str, Json]:
         "upto": prompt.upto,
         "ends": [prompt.first_end, prompt.last_end],
         "picks": [[pick.first, pick.last, pick.form, pick.keep] for pick in prompt.picks],
+        "folded": sorted(folded),
         "fresh": [entry.position for entry in fresh],
     }
 
 
 def cursor_ranges(plain: Mapping[str, Json]) -> list[tuple[int, int]]:
     """The ranges of positions whose entries `from_cursor` needs, as they come in the prompt."""
-    picked = [(first, last) for first, last, form, _ in plain["picks"] if form != "dropped"]
-    return [*picked, *((position, position) for position in plain["fresh"])]
+    apart = {"dropped", *BRIEF_KINDS}
+    picked = [(first, last) for first, last, form, _ in plain["picks"] if form not in apart]
+    single = [*plain["folded"], *plain["fresh"]]
+    return [*picked, *((position, position) for position in single)]
 
 
 def from_cursor(plain: Mapping[str, Json], entries: Iterable[Entry], gauge: Gauge | None = None) -> Rederived:

@@ -8,7 +8,10 @@ A pick says which entries are shown and in which form:
              it is; one entry's text and arguments share `keep`, the big ones cut to an equal height
     quoted   told as a record in plain text, where a call cannot be sent as one (its tool is gone); within
              `keep` characters where that is given
+    recalled told as a record with its stamp, word for word, within `keep` characters
     dropped  one block for the range, which says that it is not shown
+    rules, statements, plan, tallies
+             one block for what stands of that kind by the range's entries (`prompt.brief`)
 
 Only kinds in `MODEL_VISIBLE` enter a prompt; others in a range are passed over. No block is ever empty: what
 holds nothing that can be sent is told in words, on the user's side. Refused, by an error that says so: a form
@@ -32,6 +35,7 @@ from shiftbook.entries import (
 from shiftbook.errors import Damaged, NewerFormat
 from shiftbook.messages import AssistantPart, Block, Call, Missing, Part, Reasoning, Result, Side, Text
 from shiftbook.prompt import wording
+from shiftbook.prompt.brief import BRIEF_KINDS, render_brief
 from shiftbook.prompt.cut import (
     Content,
     arguments_text,
@@ -45,11 +49,12 @@ from shiftbook.prompt.cut import (
     plain_arguments,
     plain_text,
 )
+from shiftbook.prompt.told import recalled_text, told
 
 RENDERER = 1
 """The renderer that new prompts are made with. A prompt's renderer never changes within its epoch."""
 
-FORMS = frozenset({"whole", "kept", "cut", "quoted", "dropped"})
+FORMS = frozenset({"whole", "kept", "cut", "quoted", "recalled", "dropped", *BRIEF_KINDS})
 
 Render = Callable[[Pick, Mapping[int, Entry]], list[Block]]
 
@@ -65,6 +70,8 @@ def render_pick(pick: Pick, entries: Mapping[int, Entry]) -> list[Block]:
     if pick.form == "dropped":
         text = Text(wording.dropped(pick.first, pick.last))
         return [Block("user", (text,), "dropped", (pick.first, pick.last))]
+    if pick.form in BRIEF_KINDS:
+        return render_brief(pick, entries)
     for end in (pick.first, pick.last):
         if end not in entries or type(entries[end].what) not in MODEL_VISIBLE:
             raise Damaged(f"The recipe picks entry {end}, which is not there or not for a model to see.")
@@ -77,8 +84,10 @@ def render_pick(pick: Pick, entries: Mapping[int, Entry]) -> list[Block]:
 
 
 def render_entry(entry: Entry, form: str = "whole", keep: int | None = None) -> list[Block]:
-    """The blocks of one entry in any form but "dropped". `NewerFormat` for a kind without words here."""
+    """The blocks of one entry in any form that shows it. `NewerFormat` for a kind without words here."""
     what = entry.what
+    if form == "recalled":
+        return [Block("user", (Text(recalled_text(entry, keep)),), form, (entry.position,))]
     match what:
         case PersonSaid():
             return [_said(entry, what, keep)]
@@ -88,6 +97,10 @@ def render_entry(entry: Entry, form: str = "whole", keep: int | None = None) -> 
             return _interrupted(entry, what, keep)
         case ActionFinished():
             return [_finished(entry, what, form, keep)]
+    text = told(entry)
+    if text is not None:
+        shown = text if keep is None else cut_text(text, keep, entry.position)
+        return [_block("user", (Text(shown),), entry)]
     raise NewerFormat(
         f"Renderer 1 has no words for entry {entry.position} ({entry.kind}): update Shiftbook to read it."
     )
@@ -102,7 +115,7 @@ def chars(entry: Entry) -> int:
             return len(_words(parts)) + sum(len(arguments_text(plain_arguments(c))) for c in calls_of(entry))
         case ModelInterrupted(parts=parts):
             return len(_words(parts))
-    return 0
+    return len(told(entry) or "")
 
 
 def calls_of(entry: Entry) -> tuple[Call, ...]:

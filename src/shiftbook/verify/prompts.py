@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shiftbook.entries import MODEL_VISIBLE, Entry, EpochOpened, ModelAsked, Recipe
+from shiftbook.entries import MODEL_VISIBLE, Entry, EpochOpened, ModelAsked, Recipe, What
 from shiftbook.errors import Damaged
 from shiftbook.journal.promises import Store
+from shiftbook.projections.knowledge import Knowledge, learn, needed
+from shiftbook.prompt.brief import BRIEF_KINDS
 from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.prompt.rederive import PromptFault, Rederived
 from shiftbook.run.book import read_entries
+
+_FOLDED = frozenset(BRIEF_KINDS.values())
 
 RECIPE_FACTOR = 4
 """A recipe's ranges may hold this many times the entries there are: more is no prompt, but a trap."""
@@ -27,6 +31,9 @@ class Prompts:
         self._store = store
         self._run = run
         self._fold = Rederived(declaration=declaration)
+        self._knowledge = Knowledge() if after == 0 else None
+        self._newest: dict[type[What], int] = {}
+        """The last entry of each kind that a brief folds."""
         self._since = after + 1
         """From this position on, every model-visible entry is in memory; older ones if they are shown."""
 
@@ -48,6 +55,10 @@ class Prompts:
     async def take(self, entry: Entry) -> list[PromptFault]:
         """Fold one entry; what is wrong with the prompt that it asks for."""
         fold, what = self._fold, entry.what
+        if self._knowledge is not None:
+            learn(self._knowledge, entry)
+        if type(what) in _FOLDED:
+            self._newest[type(what)] = entry.position
         faults: list[PromptFault] = []
         if isinstance(what, EpochOpened | ModelAsked):
             wrong = _unusable(what.blocks, entry.position)
@@ -69,6 +80,11 @@ class Prompts:
         known = self._fold.known
         for pick in recipe:
             last = min(pick.last, self._since - 1)
+            kind = BRIEF_KINDS.get(pick.form)
+            if kind and self._knowledge is not None and self._newest.get(kind, 0) <= pick.last:
+                # What stands is enough for a brief; its range is the whole journal.
+                known.update((each.position, each) for each in needed(self._knowledge, (kind,)))
+                continue
             if pick.form == "dropped" or all(at in known for at in {pick.first, last} if at <= last):
                 continue
             try:
@@ -84,7 +100,7 @@ def _unusable(recipe: Recipe, position: int) -> str:
     for pick in recipe:
         if not 1 <= pick.first <= pick.last < position:
             return f"Its recipe picks the entries {pick.first} to {pick.last}, which are not before it."
-        total += pick.last - pick.first + 1 if pick.form != "dropped" else 1
+        total += 1 if pick.form == "dropped" or pick.form in BRIEF_KINDS else pick.last - pick.first + 1
     if total > RECIPE_FACTOR * position:
         return f"Its recipe picks {total} entries where there are {position - 1}."
     return ""

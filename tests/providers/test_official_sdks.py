@@ -22,7 +22,7 @@ from shiftbook.messages import (
     Text,
     TextDelta,
 )
-from shiftbook.providers import anthropic_wire, openai_chat_wire, openai_responses_wire
+from shiftbook.providers import anthropic_wire, clients, openai_chat_wire, openai_responses_wire
 from shiftbook.providers.anthropic_provider import Anthropic
 from shiftbook.providers.openai_provider import OpenAIChat, OpenAIResponses
 from shiftbook.providers.scripted import call, calls, say
@@ -227,10 +227,15 @@ def test_one_provider_serves_several_loops_and_leaves_nothing_open(wire):
             await asyncio.gather(*(provider.reply(request([user("Go.")]), lambda _: None) for _ in range(4)))
             await provider.close()
             await provider.reply(request([user("Go.")]), lambda _: None)
+            dropped = wire.at(server)
+            await dropped.reply(request([user("Go.")]), lambda _: None)
+            del dropped
+            gc.collect()
 
         asyncio.run(both())
         gc.collect()  # an unclosed connection would be told here, and warnings are errors
-    assert len(server.exchanges) == 8
+    assert len(server.exchanges) == 9
+    assert not clients._HELD
 
 
 @EACH

@@ -218,7 +218,9 @@ def test_a_server_that_hands_out_one_id_twice_is_corrected(wire):
     for turn in (1, 2, 3):
         calls = [Call(f"{turn}.{n}", "lookup", {"id": n}, None, vendor) for n in (1, 2)]
         said += [assistant(*calls), user(*(result(call.id, "x") for call in calls))]
-    assert wire.refusal(wire.body(request(said))) is None
+    body = wire.body(request(said))
+    assert wire.refusal(body) is None
+    assert [json.dumps(body).count(f'"{name}"') for name in ("call_0", "call_1_2", "call_3_1")] == [2, 2, 2]
 
 
 def test_a12_one_prompt_of_every_kind_is_valid_for_three_vendors_after_a_switch():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -31,10 +30,7 @@ from shiftbook.tools.contract import (
     Tool,
     TryAgain,
 )
-from shiftbook.tools.results import to_output
-
-TRACEBACK_CHARS_MAX = 20_000
-"""A longer traceback is kept by its last characters: they name the fault."""
+from shiftbook.tools.results import error_message, error_text, to_output, traceback_text
 
 CANCELLED_TEXT = (
     "This call was cancelled while it was running. It may have taken effect in part. "
@@ -58,6 +54,8 @@ class Ended:
     again: bool = False
     left_open: bool = False
     """No answer is recorded: `step` decides what becomes of a call that was cut off."""
+    reconciled: bool = False
+    """It is what the tool's `reconcile` function knew of the call."""
 
 
 async def dispatch(desk: Desk, act: Dispatch) -> None:
@@ -123,7 +121,8 @@ def _record(desk: Desk, call: str, ended: Ended) -> None:
     if cut:
         desk.note(Warned("result cut", f"The result of call {call} was {cut} bytes over its limit."))
     content, blobs = without_secrets(desk.agent.redact, content, ended.blobs)
-    desk.note(ActionFinished(call, ended.outcome, content, traceback=ended.traceback), blobs=blobs)
+    finished = ActionFinished(call, ended.outcome, content, ended.traceback, ended.reconciled)
+    desk.note(finished, blobs=blobs)
 
 
 def without_secrets(
@@ -204,7 +203,9 @@ async def _attempt(desk: Desk, call: OpenCall, attempt: int) -> Ended:
             return Ended("failed", (), again=True)
         return _not_known(fault) if isinstance(fault, OutcomeUnknown) else _failed(fault)
     except BadArguments as fault:
-        return Ended("failed", (Text(f"The arguments do not fit: {fault}. Nothing was done."),))
+        return Ended(
+            "failed", (Text(f"The arguments do not fit: {error_message(fault)}. Nothing was done."),)
+        )
     except OutcomeUnknown as fault:
         return _not_known(fault)
     except Exception as fault:  # noqa: BLE001 - whatever an author's tool raises is its result
@@ -248,14 +249,13 @@ def _timed_out(tool: Tool, attempt: int) -> Ended:
 
 
 def _not_known(fault: OutcomeUnknown) -> Ended:
-    return Ended("unknown", (Text(f"{UNKNOWN_TEXT} The tool says: {fault}" if str(fault) else UNKNOWN_TEXT),))
+    said = error_message(fault)
+    return Ended("unknown", (Text(f"{UNKNOWN_TEXT} The tool says: {said}" if said else UNKNOWN_TEXT),))
 
 
 def _failed(fault: BaseException) -> Ended:
     """A failure as the model is told it: the kind and the message, not the traceback."""
-    lines = "".join(traceback.format_exception(fault))
-    message = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
-    return Ended("failed", (Text(message),), traceback=lines[-TRACEBACK_CHARS_MAX:])
+    return Ended("failed", (Text(error_text(fault)),), traceback=traceback_text(fault))
 
 
 def settle(desk: Desk, act: Settle) -> None:
@@ -293,8 +293,7 @@ async def reconcile(desk: Desk, act: Reconcile) -> None:
         case Happened(result):
             output = to_output(result)
             outcome: Outcome = "failed" if output.is_error else "done"
-            content, blobs = without_secrets(desk.agent.redact, output.content, output.blobs)
-            desk.note(ActionFinished(act.call, outcome, content, reconciled=True), blobs=blobs)
+            _record(desk, act.call, Ended(outcome, output.content, output.blobs, reconciled=True))
         case DidNotHappen():
             if call.attempt >= desk.agent.limits.attempts:
                 text = f"This call did not take effect in {call.attempt} attempts and is not tried again."

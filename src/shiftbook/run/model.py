@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from shiftbook.canonical import encode
+from shiftbook.canonical import decode, encode
 from shiftbook.entries import (
     EpochOpened,
     ModelAnswered,
@@ -28,17 +28,20 @@ from shiftbook.messages import (
     Call,
     CallDelta,
     Emit,
+    Json,
     Reply,
     ReplyEvent,
     Request,
     Text,
     TextDelta,
 )
+from shiftbook.payload import from_plain, to_plain
 from shiftbook.policies.decide import decide
 from shiftbook.prompt.epoch import Choice, Full, Growth, Rebuild
 from shiftbook.prompt.grow import adopt, grow, new_epoch
 from shiftbook.run.desk import Desk
 from shiftbook.run.step import Ask, AskAgain
+from shiftbook.tools.results import error_text, to_output
 
 TASK_NAME = "model request"
 """Names the task of a model request, so that a stop can cut it short and leave actions alone."""
@@ -49,10 +52,11 @@ ERROR_CHARS_MAX = 2_000
 
 @dataclass(slots=True)
 class Part:
-    """The part of a reply that has come so far."""
+    """The part of a reply that has come so far; `whole` once all of it came."""
 
     text: str = ""
     calls: int = 0
+    whole: ModelAnswered | None = None
 
 
 async def ask(desk: Desk, act: Ask, snapshot: Snapshot | None = None) -> Full | None:
@@ -119,15 +123,21 @@ async def ask_again(desk: Desk, act: AskAgain) -> None:
             part.calls += 1
         desk.watcher.delta(act.turn, act.attempt, event)
 
-    work = asyncio.create_task(_send(desk, act, emit), name=TASK_NAME)
+    async def receive() -> None:
+        part.whole = _entry_of(desk, act, await _send(desk, act, emit))
+
+    work = asyncio.create_task(receive(), name=TASK_NAME)
     desk.in_flight.add(work)
     try:
-        reply = await work
+        await work
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             work.cancel()
             raise
+        if part.whole is not None:  # A stop that came with the last piece cuts nothing off.
+            _answered(desk, part.whole)
+            return
         if desk.wish == "go":
             fault = ProviderFault("the provider cancelled its own request", retryable=True)
             await _failed(desk, act, part, fault)
@@ -142,12 +152,12 @@ async def ask_again(desk: Desk, act: AskAgain) -> None:
     except StoreError:  # ours, and no fault of the provider's
         raise
     except Exception as fault:  # noqa: BLE001 - a provider that breaks its promise must not take the run along
-        broken = ProviderFault(f"{type(fault).__name__}: {fault}", retryable=False)
-        await _failed(desk, act, part, broken)
+        await _failed(desk, act, part, ProviderFault(error_text(fault), retryable=False))
         return
     finally:
         desk.in_flight.discard(work)
-    _answered(desk, act, reply)
+    assert part.whole is not None
+    _answered(desk, part.whole)
 
 
 async def _send(desk: Desk, act: AskAgain, emit: Emit) -> Reply:
@@ -198,23 +208,41 @@ async def _media(desk: Desk) -> Mapping[str, bytes]:
     return desk.media
 
 
-def _answered(desk: Desk, act: AskAgain, reply: Reply) -> None:
+def _entry_of(desk: Desk, act: AskAgain, reply: Reply) -> ModelAnswered:
+    """The reply as the entry that it becomes.
+
+    Raises `ProviderFault` for one that no entry can hold: written down, it could never be read again. What
+    came is kept in the message.
+    """
+    try:
+        parts: list[AssistantPart] = []
+        number = 0
+        for part in reply.parts:
+            if isinstance(part, Call):
+                number += 1
+                part = _own_call(part, f"{act.turn}.{number}")
+            elif isinstance(part, Text) and not part.text:
+                continue
+            parts.append(part)
+        model = reply.model if reply.model != desk.agent.model.name else None
+        what = ModelAnswered(act.turn, tuple(parts), reply.stop, reply.usage, model, act.attempt)
+        read_back: Json = decode(encode(to_plain(what)))
+        from_plain(type(what).__name__, read_back)
+    except Exception as fault:
+        came = to_output(reply, payload_bytes_max=ERROR_CHARS_MAX).content
+        words = "".join(each.text for each in came if isinstance(each, Text))
+        told = f"the provider gave a reply that cannot be recorded ({error_text(fault)}): {words}"
+        raise ProviderFault(told, retryable=False) from fault
+    return what
+
+
+def _answered(desk: Desk, what: ModelAnswered) -> None:
     """Stage the reply; it is committed with the announcement of what it asks for, or with the rest."""
-    parts: list[AssistantPart] = []
-    number = 0
-    for part in reply.parts:
-        if isinstance(part, Call):
-            number += 1
-            part = _own_call(part, f"{act.turn}.{number}")
-        elif isinstance(part, Text) and not part.text:
-            continue
-        parts.append(part)
-    model = reply.model if reply.model != desk.agent.model.name else None
-    desk.note(ModelAnswered(act.turn, tuple(parts), reply.stop, reply.usage, model, act.attempt))
-    if reply.stop == "length":
-        desk.note(Warned("reply cut", f"The reply of turn {act.turn} was cut at the output limit."))
-    if reply.stop == "refusal":
-        desk.note(Warned("refusal", f"The model refused in turn {act.turn}."))
+    desk.note(what)
+    if what.stop == "length":
+        desk.note(Warned("reply cut", f"The reply of turn {what.turn} was cut at the output limit."))
+    if what.stop == "refusal":
+        desk.note(Warned("refusal", f"The model refused in turn {what.turn}."))
 
 
 def _own_call(call: Call, name: str) -> Call:

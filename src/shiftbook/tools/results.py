@@ -72,6 +72,20 @@ def from_error(error: BaseException, *, payload_bytes_max: int = PAYLOAD_BYTES_M
     return to_output(error, payload_bytes_max=payload_bytes_max, is_error=True)
 
 
+def error_text(error: BaseException) -> str:
+    """An error's type and its message, if it has one that can be had. Never raises."""
+    name, message = type(error).__name__, error_message(error)
+    return f"{name}: {message}" if message else name
+
+
+def error_message(error: BaseException) -> str:
+    """An error's own message, "" where making it fails. Never raises."""
+    try:
+        return exact_text(str(error))
+    except Exception:  # noqa: BLE001 - the message is made by the error's own code
+        return ""
+
+
 def traceback_text(error: BaseException, *, chars_max: int = TRACEBACK_CHARS_MAX) -> str:
     """The error's traceback for the entry: the end of it when it is longer than `chars_max`. Never raises."""
     try:
@@ -115,7 +129,7 @@ class _Outgoing:
         elif type(value) is Output:
             self._output(value)
         elif isinstance(value, BaseException):
-            self.text(_error_text(value))
+            self.text(error_text(value))
         else:
             self._structure(value)
 
@@ -186,15 +200,6 @@ class _Outgoing:
 
 
 _PART_MAKERS = (Image, File, Text, Missing)
-
-
-def _error_text(error: BaseException) -> str:
-    name = type(error).__name__
-    try:
-        message = exact_text(str(error))
-    except Exception:  # noqa: BLE001 - the message is made by the error's own code
-        return name
-    return f"{name}: {message}" if message else name
 
 
 def _sniff(content: bytes) -> str:

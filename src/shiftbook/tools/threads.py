@@ -4,8 +4,9 @@ A tool may run for hours, so there is no pool that could be full: a call takes a
 one. Threads are daemons, so that Ctrl-C ends the process whatever they do. A thread cannot be stopped from
 outside: when the waiting task is cancelled the thread goes on, and what it returns in the end is dropped.
 
-What the function raises is raised here, save what would be mistaken for a signal to the waiting task:
-StopIteration, CancelledError and SystemExit come out as `RuntimeError` with the original as its cause.
+What the function raises is raised here, save what would be mistaken for a signal to the waiting task or to
+the process: StopIteration, CancelledError, SystemExit, and GeneratorExit and KeyboardInterrupt, which no
+Ctrl-C of a person brings to such a thread, come out as `RuntimeError` with the original as its cause.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import TypeVar
 from shiftbook.tools.contract import TryAgain
 
 T = TypeVar("T")
+
+_SIGNALS = (StopIteration, asyncio.CancelledError, SystemExit, GeneratorExit, KeyboardInterrupt)
 
 IDLE_MAX = 16
 """Threads kept for the next calls; starting one costs three times as much as waking one."""
@@ -71,7 +74,7 @@ async def in_thread(work: Callable[[], T], *, name: str) -> T:
 
 def no_signal(error: BaseException, name: str) -> BaseException:
     """The error as it may be raised into a waiting task: what asyncio would act upon is wrapped."""
-    if isinstance(error, StopIteration | asyncio.CancelledError | SystemExit):
+    if isinstance(error, _SIGNALS):
         wrapped = RuntimeError(f"{name} raised {type(error).__name__}")
         wrapped.__cause__ = error
         return wrapped

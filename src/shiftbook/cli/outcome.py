@@ -12,7 +12,7 @@ from shiftbook.cli.words import count, quoted, without_password
 from shiftbook.journal.promises import Store
 from shiftbook.messages import Json
 from shiftbook.run.loop import Run
-from shiftbook.views import RunFigures, run_figures
+from shiftbook.views import OwnRequests, RunFigures, run_figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,8 @@ class Ending:
     db: str | None
     json: bool
     figures_are_data: bool = False
+    own: OwnRequests | None = None
+    """Takes the run's requests through a cache model, where no provider billed them."""
     more: Callable[[RunFigures], Mapping[str, Json]] = lambda figures: {}
     notes: Callable[[RunFigures], Sequence[str]] = lambda figures: ()
 
@@ -32,7 +34,7 @@ class Ending:
 async def see_through(store: Store, handle: Run, live: Live, ending: Ending) -> int:
     """Drive the run until it rests, tell how it ended, and give the exit code."""
     rested = await drive(handle, live)
-    figures = await run_figures(store, handle.id)
+    figures = await run_figures(store, handle.id, own=ending.own)
     code = EXIT_CODES[figures["state"]] if rested else INTERRUPTED
     if ending.json:
         data({**figures, **ending.more(figures)})
@@ -54,6 +56,10 @@ def _told(figures: RunFigures, rested: bool) -> str:
     median, most = figures["prompt_tokens"]["median"], figures["prompt_tokens"]["max"]
     if median is not None and most is not None:
         parts.append(f"prompt tokens {median:,} median, {most:,} max")
+    if (cached := figures["cached_share"]) is not None:
+        parts.append(f"{cached:.1%} cached")
+    if (cost := figures["cost"]) is not None:
+        parts.append(f"${cost:,.2f}" if cost >= 0.01 else f"${cost:,.6f}")
     if figures["cut_off"]:
         parts.append(count(figures["cut_off"], "action") + " cut off")
     return " | ".join(parts)

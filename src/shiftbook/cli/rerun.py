@@ -14,11 +14,15 @@ from shiftbook.cli.live import Live
 from shiftbook.cli.options import Cap, Db, Fixed, Json, Mark, PolicyName, Verbose
 from shiftbook.cli.outcome import Ending, see_through
 from shiftbook.cli.places import journal
+from shiftbook.economics.cache_request import Ttl
 from shiftbook.errors import BadInput
 from shiftbook.messages import Json as JsonValue
 from shiftbook.run.agent import CAP_DEFAULT
 from shiftbook.sessions import Session, open_session
-from shiftbook.views import RunFigures, one_line
+from shiftbook.views import OwnRequests, RunFigures, one_line
+
+TTLS: Mapping[str, Ttl | None] = {"5m": "5m", "1h": "1h", "none": None}
+TTL_DEFAULT = "5m"
 
 
 def command(
@@ -58,6 +62,14 @@ def command(
             "--stop-after-turn", metavar="N", show_default=False, help="Rest at the boundary after turn N."
         ),
     ] = None,
+    ttl: Annotated[
+        str,
+        typer.Option(
+            "--ttl",
+            metavar="LIFE",
+            help="For the cached share: how long a cache keeps a prompt, 5m, 1h, or none (for ever).",
+        ),
+    ] = TTL_DEFAULT,
     db: Db = None,
     json: Json = False,
     verbose: Verbose = False,
@@ -65,8 +77,11 @@ def command(
     """Drive a recorded session through the live engine: its replies, tool results and people as recorded.
 
     Defaults: --policy window, --cap 100000, --mark 40% of the cap, --fixed 0. The cap includes --fixed. A
-    rerun that was cut off is taken up by --resume, or by `shiftbook resume RUN`, as it began.
+    rerun that was cut off is taken up by --resume, or by `shiftbook resume RUN`, as it began. The cached
+    share is what Anthropic's rules would serve of our own requests, at the recorded times.
     """
+    if ttl not in TTLS:
+        raise BadInput(f"--ttl {ttl} is no life of a cache: give one of {', '.join(TTLS)}.")
     settings = rerun.Settings(
         policy=policy or rerun.POLICY_DEFAULT,
         cap=CAP_DEFAULT if cap is None else cap,
@@ -79,7 +94,9 @@ def command(
         raise BadInput("--resume goes on with the settings that the rerun began with: give none beside it.")
     recorded = open_session(session, only)
     raise typer.Exit(
-        asyncio.run(_rerun(recorded, settings, run_id, going_on, stop_after_turn, db, json, verbose))
+        asyncio.run(
+            _rerun(recorded, settings, run_id, going_on, stop_after_turn, TTLS[ttl], db, json, verbose)
+        )
     )
 
 
@@ -89,6 +106,7 @@ async def _rerun(
     run_id: str | None,
     going_on: str | None,
     stop_after_turn: int | None,
+    ttl: Ttl | None,
     db: str | None,
     json: bool,
     verbose: bool,
@@ -103,11 +121,14 @@ async def _rerun(
             handle = await rerun.take_up(store, name, session=session, watcher=watch)
         settings = (await rerun.declared_settings(store, handle.id))[1].settings
         watch.handle = handle
-        return await see_through(store, handle, live, ending_of(session, settings, db, json))
+        return await see_through(store, handle, live, ending_of(session, settings, db, json, ttl))
 
 
-def ending_of(session: Session, settings: rerun.Settings, db: str | None, json: bool) -> Ending:
+def ending_of(
+    session: Session, settings: rerun.Settings, db: str | None, json: bool, ttl: Ttl | None = "5m"
+) -> Ending:
     """How to tell of a rerun's end: beside the run's figures, what of the recording they cover and do not."""
+    own = OwnRequests(ttl)
 
     def more(figures: RunFigures) -> Mapping[str, JsonValue]:
         return {
@@ -118,15 +139,19 @@ def ending_of(session: Session, settings: rerun.Settings, db: str | None, json: 
             "requests_driven": figures["turns"],
             "requests_in_file": session.requests_in_file,
             "named": dict(session.named),
+            "cache": {"rules": "anthropic", "minimum": own.minimum, "ttl": ttl or "none"},
         }
 
     def notes(figures: RunFigures) -> Sequence[str]:
         named = ", ".join(f"{one_line(what, 60)} {times:,}" for what, times in session.named)
         driven, in_file = figures["turns"], session.requests_in_file
+        rules = f"--ttl {ttl or 'none'}, prefixes of {own.minimum:,} tokens or more"
+        cached = f"cached share of these requests by Anthropic's rules: {rules}"
         how = f"policy {settings.policy}, cap {settings.cap:,} with --fixed {settings.fixed:,} in it"
         return (
             f"{how}; requests driven {driven:,} of {in_file:,} in the file",
+            cached,
             f"dropped by the format, or said by no person, and so not in the prompts: {named or 'nothing'}",
         )
 
-    return Ending(db=db, json=json, figures_are_data=True, more=more, notes=notes)
+    return Ending(db=db, json=json, figures_are_data=True, own=own, more=more, notes=notes)

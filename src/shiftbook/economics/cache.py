@@ -1,7 +1,8 @@
 """Run requests through a vendor's prompt cache and say how many tokens it would have served.
 
 `serve` is one step: a rule, a cache and a request give the count and the next cache. `serve_all` and `share`
-drive a whole sequence. A cache is a value; nothing is changed in place, no clock is read.
+drive a whole sequence; a `Serving` is handed one request after the other, for sequences too long to hold. A
+cache is a value; nothing but a `Serving` is changed in place, no clock is read.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import Literal
 
 from shiftbook.economics.cache_request import CacheCount, CacheRequest, Ttl
 from shiftbook.economics.cache_rules import CacheRule, Kept, KeptPrefixes, MarkerRule
@@ -44,20 +46,41 @@ def serve(rule: CacheRule, cache: Cache, request: CacheRequest) -> tuple[CacheCo
     return count, Cache(kept)
 
 
+class Serving:
+    """A sequence in progress, from an empty cache; `ttl` as for `share`, by default the requests' own."""
+
+    def __init__(self, rule: CacheRule, ttl: Ttl | Literal["own"] | None = "own") -> None:
+        self._rule = rule if ttl == "own" else _lived(rule, ttl)
+        self._ttl = ttl
+        self._kept: KeptPrefixes = {}
+        self._before = -inf
+        self._requests = 0
+        self._count = CacheCount()
+
+    @property
+    def shares(self) -> CacheShare:
+        """What was served so far."""
+        return CacheShare(self._requests, self._count)
+
+    def take(self, request: CacheRequest) -> CacheCount:
+        """Serve the next request; one that is earlier than the one before it is refused."""
+        timed = request if self._ttl == "own" else _timed(request, self._ttl)
+        if timed.at < self._before:
+            raise BadInput(
+                f"Request {self._requests + 1} is {self._before - timed.at:g} s earlier than the one before "
+                "it; order the requests by the time they were sent."
+            )
+        self._before = timed.at
+        count = self._rule.step(self._kept, timed)
+        self._requests += 1
+        self._count += count
+        return count
+
+
 def serve_all(rule: CacheRule, requests: Iterable[CacheRequest]) -> tuple[CacheCount, ...]:
     """Serve requests in order from an empty cache; refuses a request that is earlier than the one before."""
-    kept: KeptPrefixes = {}
-    counts: list[CacheCount] = []
-    before = -inf
-    for request in requests:
-        if request.at < before:
-            raise BadInput(
-                f"Request {len(counts) + 1} is {before - request.at:g} s earlier than the one before it; "
-                "order the requests by the time they were sent."
-            )
-        before = request.at
-        counts.append(rule.step(kept, request))
-    return tuple(counts)
+    serving = Serving(rule)
+    return tuple(serving.take(request) for request in requests)
 
 
 def share(requests: Iterable[CacheRequest], rule: CacheRule, ttl: Ttl | None) -> CacheShare:
@@ -66,11 +89,10 @@ def share(requests: Iterable[CacheRequest], rule: CacheRule, ttl: Ttl | None) ->
     `ttl` None stops the clock: what was kept stays kept, and requests may come in any order of time.
     Otherwise every marker, or a rule without lives in its markers, is set to `ttl`.
     """
-    counts = serve_all(_lived(rule, ttl), (_timed(request, ttl) for request in requests))
-    pooled = CacheCount()
-    for count in counts:
-        pooled += count
-    return CacheShare(len(counts), pooled)
+    serving = Serving(rule, ttl)
+    for request in requests:
+        serving.take(request)
+    return serving.shares
 
 
 def _lived(rule: CacheRule, ttl: Ttl | None) -> CacheRule:

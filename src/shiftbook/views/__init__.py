@@ -6,12 +6,14 @@ summary line is safe for a terminal, text in a row is as the journal has it.
 
 from shiftbook.views.figures import PromptTokens, RunFigures, run_figures
 from shiftbook.views.lines import one_line, summary_line
+from shiftbook.views.own_requests import OwnRequests
 from shiftbook.views.prompts import BlockRow, PromptView, prompt_view
 from shiftbook.views.rows import entries_of, follow_entries, show_row, show_rows
 from shiftbook.views.runs import RunLine, runs_view, standing_of
 
 __all__ = [
     "BlockRow",
+    "OwnRequests",
     "PromptTokens",
     "PromptView",
     "RunFigures",

@@ -1,7 +1,9 @@
 """The figures of a run: turns, actions, cut-off attempts, and what its prompts took.
 
 Prompt tokens are of our prompts by our exact meter, request by request, never a provider's count. Where the
-journal holds only a bound, since that already fitted the cap, the blocks are counted here, each once.
+journal holds only a bound, since that already fitted the cap, the blocks are counted here, each once. Cost
+and cached share are as the providers reported them (`reported`); a rerun's share is of our own requests
+(`own_requests`), since nobody billed them.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from statistics import median_low
 from typing import TypedDict
 
-from shiftbook.entries import Entry, ModelAsked, State
+from shiftbook.entries import Entry, ModelAnswered, ModelAsked, State
 from shiftbook.errors import Damaged
 from shiftbook.journal.promises import Store
 from shiftbook.projections.view import RunView, fold
@@ -18,6 +20,8 @@ from shiftbook.prompt.measure import Gauge
 from shiftbook.tokens import BpeMeter, ByteMeter
 from shiftbook.verify.prompts import Prompts
 from shiftbook.views.declared import declared
+from shiftbook.views.own_requests import OwnRequests
+from shiftbook.views.reported import Prices, Reported, known_prices
 from shiftbook.views.rows import entries_of
 
 
@@ -29,7 +33,10 @@ class PromptTokens(TypedDict):
 
 
 class RunFigures(TypedDict):
-    """What `rerun`, `run` and `resume --json` print. None is "not known", never zero."""
+    """What `rerun`, `run` and `resume --json` print. None is "not known", never zero.
+
+    `cached_share` is of all prompt tokens, 0 to 1; `cost` is in USD.
+    """
 
     run: str
     state: State
@@ -42,16 +49,20 @@ class RunFigures(TypedDict):
     cost: float | None
 
 
-async def run_figures(store: Store, run: str) -> RunFigures:
+async def run_figures(
+    store: Store, run: str, *, own: OwnRequests | None = None, prices: Prices = known_prices
+) -> RunFigures:
     """The figures of a run's whole life. Reads every entry once; memory holds the open epoch.
 
+    With `own` the cached share is that of our requests by the cache model, and the cost is not known.
     Raises `UnknownRun`, and `Damaged` where an entry cannot be read or a prompt is not what was sent.
     """
-    view, counted = RunView(), _Counted(store, run)
+    view, counted, reported = RunView(), _Counted(store, run, own), Reported(prices)
     async for entry in entries_of(store, run):
         fold(view, entry)
+        reported.take(entry)
         await counted.take(entry)
-    tokens = counted.requests
+    tokens, amount = counted.requests, reported.cost
     return RunFigures(
         run=run,
         state=view.state,
@@ -63,16 +74,17 @@ async def run_figures(store: Store, run: str) -> RunFigures:
             "median": median_low(tokens) if tokens else None,
             "max": max(tokens, default=None),
         },
-        cached_share=None,
-        cost=None,
+        cached_share=reported.cached_share if own is None else own.cached_share,
+        cost=float(amount) if amount is not None and own is None else None,
     )
 
 
 class _Counted:
     """The tokens of each request by the exact meter."""
 
-    def __init__(self, store: Store, run: str) -> None:
+    def __init__(self, store: Store, run: str, own: OwnRequests | None) -> None:
         self.requests: list[int] = []
+        self._own = own
         self._store, self._run = store, run
         self._prompts = Prompts(store, run)
         self._declaration = ""
@@ -89,19 +101,27 @@ class _Counted:
                 f"`shiftbook verify {self._run}` tells more."
             )
         prompt = self._prompts.prompt
+        if self._own is not None and isinstance(entry.what, ModelAnswered):
+            self._own.answered(entry.what.model)
         if not isinstance(entry.what, ModelAsked) or prompt is None:
             return
+        if self._own is not None:
+            self._own.asked(prompt, (await self._measures(prompt)).fixed, entry.at_ms)
         if entry.what.meter != ByteMeter.name:
             self.requests.append(entry.what.tokens)
             return
         await self._count(prompt)
         self.requests.append(self._gauge.fixed + self._tokens)
 
-    async def _count(self, prompt: EpochPrompt) -> None:
+    async def _measures(self, prompt: EpochPrompt) -> Gauge:
         if prompt.declaration != self._declaration:
             self._declaration = prompt.declaration
             agent = await declared(self._store, self._run, prompt.declaration)
             self._gauge = agent.gauge(BpeMeter.name)
+        return self._gauge
+
+    async def _count(self, prompt: EpochPrompt) -> None:
+        await self._measures(prompt)
         if prompt.epoch != self._epoch:
             self._epoch, self._blocks, self._tokens = prompt.epoch, 0, 0
         self._tokens += sum(map(self._gauge.measure, prompt.blocks[self._blocks :]))

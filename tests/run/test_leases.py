@@ -233,10 +233,14 @@ def test_a_holder_that_slept_through_its_lease_does_not_pay_for_a_reply_that_ano
 
             return agent(script)
 
-        run = await start(ground.store, by("starter"), "Begin.", run=RUN, clock=ground.clock)
-        run.stop()
-        await run.finish()
-        await run.close()
+        seams = Seams(Dies(1, "before", "model"))
+        starter = seams.agent(by("starter"))
+        with pytest.raises(Crash):
+            async with await start(
+                seams.store(ground.store), starter, "Begin.", run=RUN, clock=ground.clock
+            ) as run:
+                await run.finish()
+        ground.expire()
         sleeper = await resume(ground.store, RUN, by("sleeper"), clock=ground.clock, lease_ms=LEASE_MS)
         ground.expire()
         async with await resume(ground.store, RUN, by("thief"), clock=ground.clock) as thief:

@@ -1,0 +1,122 @@
+"""Bringing older entries back word for word: what of a run is wanted now, within a budget of tokens.
+
+Turns are ranked, not sessions, and by what people said first: their words are a tenth of a long chat and hold
+most of what is asked for later. `Memory` holds a run's records in memory and is right for some thousands of
+them and for studies; a longer run is searched through `journal.index`, which hands the same ranking its
+candidates. Both are used alike by automatic recall on a message, at a rebuild, and by the model's own tool.
+Refused: any model, clock or chance; a rule for one data set; showing what is not in the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from shiftbook.prompt.recall_pack import KEEP_CHARS, Found, Piece, Voice, pack
+from shiftbook.prompt.recall_question import Question, question
+from shiftbook.prompt.recall_rank import Statistics, UnitWords, rank, unit_words
+
+Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+"""Texts to vectors of one length, the same for the same text: a seam for static embeddings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An entry as recall sees it. Sizes are in tokens by the caller's meter, as the entry would be shown.
+
+    `cut_tokens` is its size with `KEEP_CHARS` of its characters, None where that is no gain.
+    """
+
+    position: int
+    voice: Voice
+    text: str
+    tokens: int
+    cut_tokens: int | None = None
+
+
+class Memory:
+    """The records of a run, in the run's order, read once and asked often."""
+
+    def __init__(self, records: Iterable[Record] = (), embed: Embed | None = None) -> None:
+        self._pieces: list[Piece] = []
+        self._texts: dict[int, tuple[list[str], list[str]]] = {}
+        self._units: dict[int, UnitWords] = {}
+        self._said: dict[str, list[int]] = {}
+        self._done: dict[str, list[int]] = {}
+        self._embed = embed
+        self._vectors: dict[int, Sequence[float]] = {}
+        every = list(records)
+        for record, unit in zip(every, unit_numbers([each.voice for each in every]), strict=True):
+            self._pieces.append(Piece(record.position, unit, record.voice, record.tokens, record.cut_tokens))
+            said, done = self._texts.setdefault(unit, ([], []))
+            (said if record.voice == "person" else done).append(record.text)
+        known: set[str] = set()
+        for unit, (said, done) in self._texts.items():
+            words = unit_words(said, done, known)
+            self._units[unit] = words
+            for term in words.said:
+                self._said.setdefault(term, []).append(unit)
+            for term in words.done:
+                self._done.setdefault(term, []).append(unit)
+            known.update(words.said, words.done)
+
+    def useful(self, asked: Question, text: str = "") -> dict[int, float]:
+        """How useful each unit is, by its number. `text` is the query's own, for embeddings if there are."""
+        matching = {
+            unit for term in asked.terms for unit in (*self._said.get(term, ()), *self._done.get(term, ()))
+        }
+        statistics = Statistics(
+            said_units=sum(1 for words in self._units.values() if words.said_length),
+            said_length=sum(words.said_length for words in self._units.values()),
+            done_units=sum(1 for words in self._units.values() if words.done_length),
+            done_length=sum(words.done_length for words in self._units.values()),
+            said_in={term: len(self._said.get(term, ())) for term in asked.terms},
+            done_in={term: len(self._done.get(term, ())) for term in asked.terms},
+        )
+        others = [self._similar(self._embed, text)] if self._embed is not None and text else []
+        return rank(asked, statistics, self._units, matching, others)
+
+    def recall(
+        self,
+        query: str | Question,
+        budget: int,
+        *,
+        beside: Sequence[str] = (),
+        shown: frozenset[int] = frozenset(),
+        keep: int = KEEP_CHARS,
+    ) -> tuple[Found, ...]:
+        """What comes back for a query within `budget` tokens, in the order of the run.
+
+        `beside` are the plan and the last turns; `shown` are positions that stand in the prompt already and
+        do not come back a second time, though they still lend their neighbours weight.
+        """
+        asked = question(query, beside) if isinstance(query, str) else query
+        useful = self.useful(asked, query if isinstance(query, str) else "")
+        return pack(asked, useful, (p for p in self._pieces if p.position not in shown), budget, keep)
+
+    def _similar(self, embed: Embed, text: str) -> dict[int, float]:
+        """The likeness of each unit's words to the text, by the vectors' inner product."""
+        if not self._vectors:
+            units = list(self._texts)
+            said = ["\n".join(self._texts[unit][0] or self._texts[unit][1]) for unit in units]
+            self._vectors = dict(zip(units, embed(said), strict=True))
+        (asked,) = embed([text])
+        return {
+            unit: sum(a * b for a, b in zip(asked, vector, strict=True))
+            for unit, vector in self._vectors.items()
+        }
+
+
+def unit_numbers(voices: Sequence[Voice]) -> list[int]:
+    """The unit of each record, from 0: a person's words open one, so does a reply after another reply.
+
+    Results belong to the reply before them.
+    """
+    opens: list[int] = []
+    has_reply = True
+    for place, voice in enumerate(voices):
+        is_new = voice == "person" or (voice == "reply" and has_reply)
+        opens.append(1 if is_new and place else 0)
+        has_reply = voice == "reply" or (has_reply and not is_new)
+    return list(accumulate(opens))

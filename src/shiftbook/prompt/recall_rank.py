@@ -1,0 +1,228 @@
+"""How useful each unit of a run is for a question: a hand rule of text ranking, with no training.
+
+A unit is one thing that a person said with the replies and results that followed it, or a later reply with
+its results; units are numbered in the run's order. Its two texts, what was said and what was done, are ranked
+apart by BM25, and the rankings are joined by reciprocal rank, so that their scales need not agree. The score
+spreads to the units around, since an answer stands beside its question. The shape of the rule and the
+constants without another source come from a shared study on BEAM and LoCoMo ("the hand rule"); those marked
+*tuned* were chosen on the tuning half of `shiftbook study recall`, see docs/decisions.
+
+The same question, statistics and units give the same floats: sums run in a fixed order, ties go by position.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from shiftbook.prompt.recall_question import Question
+from shiftbook.prompt.recall_terms import terms
+
+BM25_K1 = 1.2
+"""How soon a repeated term stops counting: Robertson's usual value."""
+BM25_B = 0.6
+"""How far a long text is held against: the hand rule."""
+RANK_CONSTANT = 10
+"""Reciprocal rank fusion's constant; 60 in the paper, 20 in the hand rule. Tuned: 10 (LoCoMo +.005)."""
+NEIGHBOUR_SHARE = 0.4
+"""What a unit's best direct neighbour adds to its BM25 before ranking: the hand rule."""
+DONE_WEIGHT = 0.5
+"""What the ranking by replies and results counts beside that by words said. Tuned: 500k +.01 to +.02."""
+OTHER_WEIGHT = 1.0
+"""What each further ranking counts (static embeddings): the hand rule."""
+NEAR = (0.35, 0.2)
+"""What the best score one and two units away adds, for a point. Tuned; .5 and .3 in the hand rule."""
+WIDE = (0.6, 0.4, 0.3, 0.2, 0.1)
+"""The same for a set: what belongs together was often said in a stretch. Tuned: event ordering +.03."""
+ACKNOWLEDGED = 0.8
+"""A message that opens as an acknowledgement: the hand rule."""
+NUMBER = 1.1
+"""A message that holds a number. Tuned; 1.25 in the hand rule."""
+NOVELTY = 0.7
+"""What a message of only new words gains over one of only old words. Tuned: LoCoMo +.005."""
+POINT_POWER = 2
+"""Usefulness is the score's share of the best, squared: the hand rule."""
+SET_POWER = 1
+"""For a set it falls off slower. Tuned: event ordering +.04."""
+TOLD_BEFORE = 1.0
+"""For a set: how far a unit is discounted when all that is relevant was said before. Tuned: +.01 to +.03."""
+
+_OPENS_ACKNOWLEDGING = re.compile(
+    r"\W*(?:thanks|thank you|ok|okay|sounds|great|got it|sure|yeah|yes|cool|perfect|alright|awesome|nice|"
+    r"i see|right|understood)\b",
+    re.IGNORECASE,
+)
+_DIGIT = re.compile(r"\d")
+
+
+@dataclass(frozen=True, slots=True)
+class UnitWords:
+    """What the ranking knows of a unit: counts of terms, lengths in terms, and three traits."""
+
+    said: Mapping[str, int]
+    done: Mapping[str, int]
+    said_length: int
+    done_length: int
+    acknowledges: bool = False
+    has_number: bool = False
+    novelty: float = 0.0
+    """The share of its distinct terms that stood in no unit before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Of the whole run, whatever part of it is ranked: how many units have words of a side, how long these
+    are together in terms, and in how many units of that side each of the question's terms stands."""
+
+    said_units: int
+    said_length: int
+    done_units: int
+    done_length: int
+    said_in: Mapping[str, int]
+    done_in: Mapping[str, int]
+
+
+def unit_words(said: Sequence[str], done: Sequence[str], known: Container[str]) -> UnitWords:
+    """A unit's words from its texts; `known` are the terms of all units before it."""
+    said_terms = Counter(term for text in said for term in terms(text))
+    done_terms = Counter(term for text in done for term in terms(text))
+    distinct = said_terms or done_terms
+    fresh = sum(1 for term in distinct if term not in known)
+    return UnitWords(
+        said=said_terms,
+        done=done_terms,
+        said_length=sum(said_terms.values()),
+        done_length=sum(done_terms.values()),
+        acknowledges=bool(said) and _OPENS_ACKNOWLEDGING.match(said[0]) is not None,
+        has_number=any(_DIGIT.search(text) for text in (said or done)),
+        novelty=fresh / len(distinct) if distinct else 0.0,
+    )
+
+
+def rank(
+    asked: Question,
+    statistics: Statistics,
+    units: Mapping[int, UnitWords],
+    matching: Iterable[int],
+    others: Sequence[Mapping[int, float]] = (),
+) -> dict[int, float]:
+    """How useful each unit is, from above 0 to 1 for the best; units of no use are left out.
+
+    `matching` are the units that hold a term of the question; `units` holds these and, as far as they can
+    be had, those around them: a score spreads only to units that are there. `others` are further rankings,
+    unit to similarity, only the order of which counts.
+    """
+    said: dict[int, float] = {}
+    done: dict[int, float] = {}
+    for unit in sorted(matching):
+        words = units[unit]
+        if score := _said_score(asked, statistics, words):
+            said[unit] = score
+        if score := _done_score(asked, statistics, words):
+            done[unit] = score
+    fused: dict[int, float] = {}
+    _fuse(fused, _with_neighbours(said, units), 1.0)
+    _fuse(fused, done, DONE_WEIGHT)
+    for other in others:
+        _fuse(fused, {unit: value for unit, value in other.items() if unit in units}, OTHER_WEIGHT)
+    spread = _spread(fused, WIDE if asked.wants_set else NEAR, units)
+    scores = {unit: spread[unit] * _traits(units[unit]) for unit in sorted(spread)}
+    return _usefulness(scores, asked.wants_set)
+
+
+def _said_score(asked: Question, statistics: Statistics, words: UnitWords) -> float:
+    if not words.said_length:
+        return 0.0
+    average = statistics.said_length / max(1, statistics.said_units)
+    return _bm25(asked, words.said, words.said_length / average, statistics.said_units, statistics.said_in)
+
+
+def _done_score(asked: Question, statistics: Statistics, words: UnitWords) -> float:
+    if not words.done_length:
+        return 0.0
+    average = statistics.done_length / max(1, statistics.done_units)
+    return _bm25(asked, words.done, words.done_length / average, statistics.done_units, statistics.done_in)
+
+
+def _bm25(
+    asked: Question, counts: Mapping[str, int], relative: float, total: int, holding: Mapping[str, int]
+) -> float:
+    """BM25 with the idf that is never negative (Robertson and Zaragoza 2009, and Lucene)."""
+    norm = BM25_K1 * (1 - BM25_B + BM25_B * relative)
+    score = 0.0
+    for term, weight in asked.terms.items():
+        count = counts.get(term)
+        if count:
+            in_units = holding.get(term, 1)
+            idf = math.log(1 + (total - in_units + 0.5) / (in_units + 0.5))
+            score += weight * idf * count * (BM25_K1 + 1) / (count + norm)
+    return score
+
+
+def _with_neighbours(scores: Mapping[int, float], units: Mapping[int, UnitWords]) -> dict[int, float]:
+    raised = {
+        unit: score + NEIGHBOUR_SHARE * max(scores.get(unit - 1, 0.0), scores.get(unit + 1, 0.0))
+        for unit, score in scores.items()
+    }
+    for unit in scores:
+        for beside in (unit - 1, unit + 1):
+            if beside not in raised and beside in units:
+                best = max(scores.get(beside - 1, 0.0), scores.get(beside + 1, 0.0))
+                raised[beside] = NEIGHBOUR_SHARE * best
+    return raised
+
+
+def _fuse(fused: dict[int, float], scores: Mapping[int, float], weight: float) -> None:
+    """Add a ranking's reciprocal ranks. Ties go to the earlier unit."""
+    order = sorted(scores, key=lambda unit: (-scores[unit], unit))
+    for place, unit in enumerate(order, start=1):
+        fused[unit] = fused.get(unit, 0.0) + weight / (RANK_CONSTANT + place)
+
+
+def _spread(
+    fused: Mapping[int, float], widths: Sequence[float], units: Mapping[int, UnitWords]
+) -> dict[int, float]:
+    reached = {
+        unit + step
+        for unit in fused
+        for step in range(-len(widths), len(widths) + 1)
+        if step == 0 or unit + step in units
+    }
+    return {
+        unit: fused.get(unit, 0.0)
+        + sum(
+            share * max(fused.get(unit - away, 0.0), fused.get(unit + away, 0.0))
+            for away, share in enumerate(widths, start=1)
+        )
+        for unit in reached
+    }
+
+
+def _traits(words: UnitWords) -> float:
+    factor = 1 + NOVELTY * words.novelty
+    if words.acknowledges:
+        factor *= ACKNOWLEDGED
+    return factor * NUMBER if words.has_number else factor
+
+
+def _usefulness(scores: Mapping[int, float], wants_set: bool) -> dict[int, float]:
+    if not scores:
+        return {}
+    best = max(scores.values())
+    power = SET_POWER if wants_set else POINT_POWER
+    useful = {unit: (score / best) ** power for unit, score in scores.items()}
+    if not wants_set or len(useful) < 2:
+        return useful
+    # Asked how a matter went, the first to bring up a part of it counts more than who comes back to it.
+    before = [0.0, *accumulate(useful[unit] for unit in useful)]
+    whole = before[-2]
+    told = {
+        unit: value / (1 + TOLD_BEFORE * before[place] / whole)
+        for place, (unit, value) in enumerate(useful.items())
+    }
+    best = max(told.values())
+    return {unit: value / best for unit, value in told.items()}

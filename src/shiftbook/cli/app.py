@@ -33,6 +33,7 @@ VERBS = {
     "tail": "tail",
     "prompt": "prompt",
     "verify": "verify",
+    "study": "study",
     "export": "export",
     "import": "import_",
 }

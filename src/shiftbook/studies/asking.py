@@ -1,0 +1,147 @@
+"""What stands in the prompt when a question is asked at the end of a chat, under a policy and a cap.
+
+A policy is a pure function of entries, so the chat is driven through it and through the prompt layer without
+a database: the engine adds durability, not another prompt. Each message of a person is a turn, as live. The
+question comes last, as a person's words, in the place of the next turn; nothing is committed by it, so every
+question meets the same prompt. `recall-only` is no policy: the ranking of recall packed into the whole cap,
+without a brief and without recent turns, so that the ranking can be judged by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shiftbook.entries import Entry, ModelAnswered, PersonSaid, What
+from shiftbook.messages import Block, Text
+from shiftbook.policies import decide, policy_named
+from shiftbook.policies.promise import Policy
+from shiftbook.prompt.cut import cut_text
+from shiftbook.prompt.epoch import Choice, EpochPrompt, Extend, Full, Growth, Rebuild
+from shiftbook.prompt.grow import adopt, first_prompt, grow, new_epoch
+from shiftbook.prompt.measure import BLOCK_TOKENS, PART_TOKENS, Gauge
+from shiftbook.prompt.recall import Memory, Record
+from shiftbook.prompt.recall_pack import KEEP_CHARS
+from shiftbook.studies.chats import Chat, Message
+from shiftbook.studies.holding import Outcome, held
+from shiftbook.tokens import Meter, Tokens
+
+RECALL_ONLY = "recall-only"
+MESSAGE_TOKENS = 3
+"""Around each message, in the published measurements that this study repeats: characters/4 and 3."""
+
+MARK = (2, 5)
+"""The low-water mark as a part of the cap: 40%, as runs have it by default."""
+
+MESSAGE_MS = 60_000
+"""Between two messages; no policy of a study without prices or a clock looks at it."""
+
+
+class CharsMeter:
+    """A quarter of the characters and 3 a message: the measure of the figures that are compared with.
+
+    What the prompt layer adds around a block is taken off here, so that the sum is exactly that.
+    """
+
+    __slots__ = ()
+    name = "chars/4+3"
+
+    def count(self, text: str) -> Tokens:
+        return Tokens(len(text) // 4 + MESSAGE_TOKENS - BLOCK_TOKENS - PART_TOKENS)
+
+
+def outcomes(chat: Chat, policy: str, cap: int, meter: Meter) -> Iterator[Outcome]:
+    """All questions of a chat put to one policy under one cap."""
+    gauge = Gauge(meter=meter, bound=meter)
+    if policy == RECALL_ONLY:
+        yield from _recalled(chat, cap, gauge)
+    else:
+        yield from _under_policy(chat, policy, cap, gauge)
+
+
+def _recalled(chat: Chat, cap: int, gauge: Gauge) -> Iterator[Outcome]:
+    whole = {each.place: _block(each, each.text) for each in chat.messages}
+    cut = {
+        each.place: _block(each, cut_text(each.text, KEEP_CHARS, each.place))
+        for each in chat.messages
+        if len(each.text) > KEEP_CHARS
+    }
+    memory = Memory(
+        Record(
+            each.place,
+            each.voice,
+            each.text,
+            gauge.measure(whole[each.place]),
+            gauge.measure(cut[each.place]) if each.place in cut else None,
+        )
+        for each in chat.messages
+    )
+    for asked in chat.asked:
+        found = memory.recall(asked.text, cap)
+        blocks = [(whole if each.keep is None else cut)[each.position] for each in found]
+        tokens = sum(gauge.measure(block) for block in blocks)
+        yield Outcome(chat, asked, RECALL_ONLY, cap, *held(blocks, chat, asked), tokens)
+
+
+@dataclass(slots=True)
+class _Run:
+    """A chat on its way through a policy. `at_cap` says that the policy stopped: no later turn was made."""
+
+    policy: Policy
+    prompt: EpochPrompt
+    gauge: Gauge
+    cap: int
+    at_cap: bool = False
+
+    def choose(self, fresh: list[Entry]) -> Choice:
+        mark = self.cap * MARK[0] // MARK[1]
+        return decide(self.policy, self.prompt, fresh, self.gauge, cap=self.cap, mark=mark)
+
+    def blocks_with(self, fresh: list[Entry]) -> tuple[list[Block], int] | None:
+        """The prompt that these entries would make, and its tokens; None at the cap."""
+        choice = self.choose(fresh)
+        if isinstance(choice, Full):
+            return None
+        growth = self._growth(choice, fresh)
+        old = [] if growth.fresh_epoch is not None else self.prompt.blocks
+        return [*old, *growth.blocks], growth.tokens
+
+    def turn(self, fresh: list[Entry]) -> None:
+        choice = self.choose(fresh)
+        if isinstance(choice, Full):
+            self.at_cap = True
+        else:
+            adopt(self.prompt, self._growth(choice, fresh))
+
+    def _growth(self, choice: Extend | Rebuild, fresh: list[Entry]) -> Growth:
+        if isinstance(choice, Rebuild):
+            number = self.prompt.epoch + 1
+            return new_epoch(self.prompt, choice, number, self.prompt.declaration, fresh, self.gauge)
+        return grow(self.prompt, choice.picks, fresh, self.gauge)
+
+
+def _under_policy(chat: Chat, name: str, cap: int, gauge: Gauge) -> Iterator[Outcome]:
+    run = _Run(policy_named(name), first_prompt("", gauge), gauge, cap)
+    fresh: list[Entry] = []
+    for message in chat.messages:
+        fresh.append(_entry(message))
+        if message.voice == "person" and not run.at_cap:
+            run.turn(fresh)
+            if not run.at_cap:
+                fresh = []
+    for asked in chat.asked:
+        last = Message(len(chat.messages) + 1, "person", asked.text)
+        made = None if run.at_cap else run.blocks_with([*fresh, _entry(last)])
+        # At its cap a transcript stops: what its last prompt held is what it can be asked about.
+        blocks, tokens = made or (run.prompt.blocks, run.prompt.tokens)
+        yield Outcome(chat, asked, name, cap, *held(blocks, chat, asked), tokens)
+
+
+def _entry(message: Message) -> Entry:
+    text = (Text(message.text),)
+    what: What = PersonSaid(text) if message.voice == "person" else ModelAnswered(message.place, text, "end")
+    return Entry(message.place, message.place * MESSAGE_MS, 1, what)
+
+
+def _block(message: Message, text: str) -> Block:
+    return Block("user", (Text(text),), "recalled", (message.place,))

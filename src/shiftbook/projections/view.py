@@ -31,7 +31,7 @@ from shiftbook.entries import (
 )
 from shiftbook.messages import Call, Json, Usage
 
-VIEW_VERSION = 2
+VIEW_VERSION = 3
 """Raised when the fold changes its meaning: snapshots of other versions are ignored."""
 
 
@@ -152,6 +152,10 @@ def _declared(view: RunView, entry: Entry, what: AgentDeclared) -> None:
 
 def _said(view: RunView, entry: Entry, what: PersonSaid | RuleSet) -> None:
     _wakes(view, entry, what)
+    if isinstance(what, RuleSet):
+        # A person who sets a rule is owed a word on it; an author's rules come with the agent.
+        view.owed = view.owed or what.author == "person"
+        return
     view.owed = True
     if isinstance(what, PersonSaid):
         view.repairs = view.repairs + 1 if what.author == "author" and what.item is None else 0

@@ -17,6 +17,7 @@ from shiftbook.entries import ActionFinished, ActionStarted, Outcome, UserConten
 from shiftbook.messages import Media, Missing, Text
 from shiftbook.projections.view import OpenCall, action_key
 from shiftbook.run.desk import Desk
+from shiftbook.run.noting import observe
 from shiftbook.run.step import UNKNOWN_TEXT, Dispatch, Reconcile, Settle
 from shiftbook.tools.contract import (
     BadArguments,
@@ -121,8 +122,11 @@ def _record(desk: Desk, call: str, ended: Ended) -> None:
     if cut:
         desk.note(Warned("result cut", f"The result of call {call} was {cut} bytes over its limit."))
     content, blobs = without_secrets(desk.agent.redact, content, ended.blobs)
+    seen = desk.view.calls.get(call)
     finished = ActionFinished(call, ended.outcome, content, ended.traceback, ended.reconciled)
-    desk.note(finished, blobs=blobs)
+    entry = desk.note(finished, blobs=blobs)
+    if desk.agent.observers and seen is not None:
+        observe(desk, seen, entry)
 
 
 def without_secrets(

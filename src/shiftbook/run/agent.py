@@ -16,9 +16,12 @@ from shiftbook.codec import Redact, blob_hash
 from shiftbook.entries import AgentDeclared
 from shiftbook.errors import AgentMistake
 from shiftbook.messages import Json
+from shiftbook.observers.promise import Observer
 from shiftbook.policies import policy_named
+from shiftbook.projections.keys import key_fault
 from shiftbook.providers.promise import Provider
 from shiftbook.run.answer import Shape, shape_of
+from shiftbook.run.booktools import BookTool, book_tools_named
 from shiftbook.run.limits import Limits
 from shiftbook.tools.contract import Tool, contract_digest, stable_schema
 from shiftbook.tools.toolbox import Toolbox
@@ -42,6 +45,9 @@ class Agent:
     `parameters` go to the provider as they are. `redact` takes secrets out before anything is written.
     `toolboxes` hold tools that may change while a run goes on; they are opened and closed with it. `output`
     is what the reply that ends a task has to be: a pydantic model or another type, or a JSON schema.
+    `book_tools` are tools with which the model keeps the run's book (True: all, or their names); where they
+    are left out, the policy "journal" has them all and others none. `observers` are code that turns results
+    into statements, a plan and tallies. `rules` are standing instructions by key; a change is written down.
     """
 
     name: str
@@ -50,6 +56,9 @@ class Agent:
     tools: Sequence[Tool] = ()
     toolboxes: Sequence[Toolbox] = ()
     output: Any = None
+    book_tools: bool | Sequence[str] | None = None
+    observers: Sequence[Observer] = ()
+    rules: Mapping[str, str] = field(default_factory=dict)
     policy: str = "transcript"
     cap: int = CAP_DEFAULT
     mark: int | None = None
@@ -62,6 +71,8 @@ class Agent:
     """How a later process finds this agent: "agent.py:shop" or "package.module:shop"."""
     shape: Shape | None = field(init=False, default=None, repr=False, compare=False)
     """The check that `output` stands for."""
+    own_book: tuple[BookTool, ...] = field(init=False, default=(), repr=False, compare=False)
+    """The book tools that `book_tools` and the policy come to."""
 
     def __post_init__(self) -> None:
         names = [tool.name for tool in self.tools]
@@ -72,6 +83,7 @@ class Agent:
                 )
             if names.count(name) > 1:
                 raise AgentMistake(f"Two tools are called {name!r}: give one of them another name.")
+        self._check_book(names)
         if self.cap < 1:
             raise AgentMistake(f"The cap is {self.cap} tokens: it has to be at least 1.")
         if self.mark is not None and not 0 < self.mark <= self.cap:
@@ -87,6 +99,21 @@ class Agent:
                 )
             object.__setattr__(self, "shape", shape_of(self.output))
 
+    def _check_book(self, names: Sequence[str]) -> None:
+        object.__setattr__(self, "own_book", book_tools_named(self.book_tools, self.policy))
+        for tool in self.own_book:
+            if tool.name in names:
+                raise AgentMistake(
+                    f"A tool is called {tool.name!r}, and so is a book tool: give it another name, or name "
+                    "the book tools that you want."
+                )
+        for key, text in self.rules.items():
+            fault = key_fault(key, f"the key {key!r:.60}")
+            if fault is None and not text.strip():
+                fault = f"the rule {key!r} has no text"
+            if fault is not None:
+                raise AgentMistake(f"A rule cannot be set: {fault}.")
+
     @property
     def told(self) -> str:
         """The instructions as the model gets them: with the schema of a typed output behind them."""
@@ -96,7 +123,7 @@ class Agent:
     def all_tools(self) -> tuple[Tool, ...]:
         """The agent's own tools and those that its open toolboxes hold now; of two by one name the first."""
         found: dict[str, Tool] = {}
-        for tool in (*self.tools, *(tool for box in self.toolboxes for tool in box.tools)):
+        for tool in (*self.tools, *self.own_book, *(tool for box in self.toolboxes for tool in box.tools)):
             found.setdefault(tool.name, tool)
         return tuple(found[name] for name in sorted(found))
 

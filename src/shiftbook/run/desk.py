@@ -13,15 +13,17 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from shiftbook.clock import Clock
-from shiftbook.entries import MODEL_VISIBLE, Entry, ModelAnswered, What
+from shiftbook.entries import MODEL_VISIBLE, Entry, ModelAnswered, ModelAsked, What
 from shiftbook.messages import ReplyEvent, ToolSchema
 from shiftbook.policies.promise import Policy
+from shiftbook.projections.knowledge import Knowledge, learn
 from shiftbook.projections.view import RunView, fold
 from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.prompt.measure import Gauge
 from shiftbook.run.agent import Agent, Declaration
 from shiftbook.run.answer import Unfit
 from shiftbook.run.book import Book
+from shiftbook.run.booktools import BookTool
 from shiftbook.run.step import Situation, ToolFacts
 from shiftbook.tools.contract import Tool, contract_digest
 
@@ -67,8 +69,12 @@ class Desk:
     tools: Mapping[str, Tool]
     facts: Mapping[str, ToolFacts]
     schemas: tuple[ToolSchema, ...]
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    """What the run knows: rules, statements, plan, tallies, working set."""
     fresh: list[Entry] = field(default_factory=list)
     """Model-visible entries that no prompt of this epoch holds yet."""
+    asked_ms: int | None = None
+    """The stamp of the last request, None before the first."""
     media: dict[str, bytes] = field(default_factory=dict)
     """The bytes of the prompt's images and files, read once an epoch."""
     mail: bool = False
@@ -127,12 +133,18 @@ class Desk:
     def take(self, entry: Entry) -> None:
         """Fold an entry that is in the journal or staged for it."""
         fold(self.view, entry)
+        learn(self.knowledge, entry)
         if isinstance(entry.what, ModelAnswered):
             self.reply = entry.what
+        elif isinstance(entry.what, ModelAsked):
+            self.asked_ms = entry.at_ms
         if type(entry.what) in MODEL_VISIBLE:
             self.fresh.append(entry)
 
 
 def facts_of(tools: Mapping[str, Tool]) -> Mapping[str, ToolFacts]:
     """What `step` knows of each tool."""
-    return {name: ToolFacts(tool.repeat, contract_digest(tool)) for name, tool in tools.items()}
+    return {
+        name: ToolFacts(tool.repeat, contract_digest(tool), isinstance(tool, BookTool))
+        for name, tool in tools.items()
+    }

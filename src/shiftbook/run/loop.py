@@ -33,8 +33,10 @@ from shiftbook.run.agent import Agent
 from shiftbook.run.answer import repair_text
 from shiftbook.run.book import Book, read_entries
 from shiftbook.run.desk import Desk, NoWatcher, Watcher
+from shiftbook.run.keep import keep
 from shiftbook.run.keeper import LeaseKeeper
-from shiftbook.run.mail import move_mail, post
+from shiftbook.run.mail import move_mail, post, post_rule
+from shiftbook.run.noting import set_rules
 from shiftbook.run.restore import restore, snapshot_of
 from shiftbook.run.setting import Setting, close_toolboxes, look_again, open_toolboxes
 from shiftbook.run.step import (
@@ -42,6 +44,7 @@ from shiftbook.run.step import (
     AskAgain,
     Dispatch,
     DropAsk,
+    Keep,
     MoveMail,
     Nothing,
     Reconcile,
@@ -85,6 +88,7 @@ async def start(
         desk = setting.desk(book, RunView(), first_prompt(declaration.entry.declaration, setting.gauge))
         desk.note(RunOpened(name, declaration.entry.agent, VERSION, tuple(tags)))
         desk.note(declaration.entry, blobs={declaration.entry.declaration: declaration.blob})
+        set_rules(desk)
         handle = Run(desk, lease_ms)
         if message is not None:
             await handle.say(message)
@@ -122,6 +126,7 @@ async def resume(
         restored = await restore(store, run)
         book = Book(store, setting.clock, lease, head.position, head.head, agent.redact)
         desk = setting.desk(book, restored.view, restored.prompt(setting.gauge))
+        desk.knowledge = restored.knowledge
         desk.fresh.extend(restored.prompts.fresh)
         desk.reply = await last_reply(desk) if agent.shape is not None else None
         desk.mail = bool(await store.inbox.waiting(run, 1))
@@ -173,6 +178,12 @@ class Run:
             return
         content = (Text(message),) if isinstance(message, str) else message
         self._desk.note(PersonSaid(content))
+
+    async def rule(self, key: str, text: str, *, withdrawn: bool = False) -> None:
+        """Set a person's standing rule, or withdraw it, through the inbox; raises what `post_rule` raises."""
+        desk = self._desk
+        await post_rule(desk.book.store, self.id, key, text, withdrawn=withdrawn, clock=desk.clock)
+        desk.mail = True
 
     def stop(self, why: str = "stopped by a person") -> None:
         """Rest at the next safe boundary: running actions are finished, a model reply is cut short."""
@@ -303,6 +314,8 @@ class Run:
                 await actions.reconcile(desk, act)
             case Settle():
                 actions.settle(desk, act)
+            case Keep():
+                await keep(desk, act)
             case Repair():
                 desk.note(PersonSaid((Text(repair_text(act.why)),), "author"))
             case DropAsk():
@@ -316,10 +329,13 @@ class Run:
         if desk.view.position - self._snapshot_at < desk.agent.limits.snapshot_every:
             return None
         self._snapshot_at = desk.view.position
-        return snapshot_of(desk.view, desk.prompt, desk.fresh)
+        return snapshot_of(desk.view, desk.knowledge, desk.prompt, desk.fresh)
 
     def _declare_changes(self) -> bool:
-        """Write down a changed agent, once, before the first thing that it does; whether it was changed."""
+        """Write down a changed agent, once, before the first thing that it does; whether it was changed.
+
+        Its author's rules as well; what is fresh after that comes with the next request.
+        """
         desk = self._desk
         if self._declared:
             return False
@@ -333,12 +349,13 @@ class Run:
             declaration.cap,
             declaration.contracts,
         ):
-            return False
+            return set_rules(desk)
         desk.note(declaration, blobs={declaration.declaration: desk.declaration.blob})
         if view.prompt_epoch == 0:
             desk.prompt = first_prompt(view.declaration, desk.gauge)
         if view.ask is not None:
             desk.note(ModelInterrupted(view.ask.turn, (), "the agent was changed before the reply came"))
+        set_rules(desk)
         return True
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shiftbook import canonical
 from shiftbook.clock import Clock, SystemClock
-from shiftbook.entries import PersonSaid, UserContent
+from shiftbook.entries import PersonSaid, RuleSet, UserContent
+from shiftbook.errors import BadInput
 from shiftbook.journal.promises import InboxItem, Store
 from shiftbook.messages import Json, Text
 from shiftbook.payload import from_plain, to_plain
+from shiftbook.projections.keys import key_fault
 from shiftbook.run.desk import Desk
 
 
@@ -16,7 +20,11 @@ async def move_mail(desk: Desk) -> None:
     await desk.book.commit()
     for item in await desk.book.store.inbox.waiting(desk.book.run):
         plain: Json = canonical.decode(item.payload)
-        desk.note(from_plain(item.kind, {**plain, "item": item.id}), taken=item.id)
+        what = from_plain(item.kind, {**plain, "item": item.id})
+        if isinstance(what, RuleSet):
+            # An author's rules come with the agent and by no other way.
+            what = replace(what, author="person")
+        desk.note(what, taken=item.id)
     desk.mail = False
 
 
@@ -32,6 +40,31 @@ async def post(store: Store, run: str, message: str | UserContent, *, clock: Clo
     return item.id
 
 
-def inbox_item(name: str, what: PersonSaid, at_ms: int) -> InboxItem:
+async def post_rule(
+    store: Store,
+    run: str,
+    key: str,
+    text: str,
+    *,
+    withdrawn: bool = False,
+    clock: Clock | None = None,
+) -> str:
+    """Put a person's standing rule, or its withdrawal, into a run's inbox; returns the item's id.
+
+    Raises `BadInput` for a key that cannot be one, and for a rule without a text.
+    """
+    fault = key_fault(key, f"the key {key!r:.60}")
+    if fault is None and not withdrawn and not text.strip():
+        fault = f"the rule {key!r} has no text"
+    if fault is not None:
+        raise BadInput(f"A rule cannot be set: {fault}.")
+    clock = clock or SystemClock()
+    rule = RuleSet(key, text, "person", withdrawn)
+    item = inbox_item(clock.new_run_id(), rule, clock.now_ms())
+    await store.inbox.put(run, item)
+    return item.id
+
+
+def inbox_item(name: str, what: PersonSaid | RuleSet, at_ms: int) -> InboxItem:
     """An entry-to-be as an inbox item; `name` tells it from every other item of the run, for ever."""
     return InboxItem(name, type(what).__name__, at_ms, canonical.encode(to_plain(what)))

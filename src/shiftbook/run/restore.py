@@ -1,8 +1,8 @@
 """Taking a run up from its journal: its view and the prompt of its current epoch.
 
-A snapshot is the view and the prompt's cursor as plain JSON; the entries after it are folded on top. Without
-a snapshot, or with one that cannot be read, everything is folded from the first entry: slower, the same. In
-both cases every prompt that is made again is held against the digest in the journal.
+A snapshot is the view, what is known, and the prompt's cursor as plain JSON; the entries after it are
+folded on top. Without a snapshot, or with one that cannot be read, everything is folded from the first entry:
+slower, the same. In both cases every prompt that is made again is held against the digest in the journal.
 """
 
 from __future__ import annotations
@@ -15,6 +15,12 @@ from shiftbook.entries import Entry
 from shiftbook.errors import Damaged, NotCanonical
 from shiftbook.journal.promises import Snapshot, Store
 from shiftbook.messages import Json
+from shiftbook.projections.knowledge import (
+    Knowledge,
+    knowledge_from_plain,
+    knowledge_to_plain,
+    learn,
+)
 from shiftbook.projections.view import VIEW_VERSION, RunView, fold, view_from_plain, view_to_plain
 from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.prompt.grow import first_prompt
@@ -31,11 +37,13 @@ class Restored:
 
     view: RunView = field(default_factory=RunView)
     prompts: Rederived = field(default_factory=Rederived)
+    knowledge: Knowledge = field(default_factory=Knowledge)
 
     def take(self, entries: Iterable[Entry]) -> None:
         """Fold entries, in order."""
         for entry in entries:
             fold(self.view, entry)
+            learn(self.knowledge, entry)
             self.prompts.take(entry)
 
     def prompt(self, gauge: Gauge) -> EpochPrompt:
@@ -48,9 +56,13 @@ class Restored:
         return prompt
 
 
-def snapshot_of(view: RunView, prompt: EpochPrompt, fresh: Iterable[Entry]) -> Snapshot:
-    """The snapshot of a run whose view and prompt these are."""
-    plain = {"view": view_to_plain(view), "cursor": cursor(prompt, fresh)}
+def snapshot_of(view: RunView, knowledge: Knowledge, prompt: EpochPrompt, fresh: Iterable[Entry]) -> Snapshot:
+    """The snapshot of a run whose view, knowledge and prompt these are."""
+    plain = {
+        "view": view_to_plain(view),
+        "knowledge": knowledge_to_plain(knowledge),
+        "cursor": cursor(prompt, fresh),
+    }
     return Snapshot(SNAPSHOT_NAME, VIEW_VERSION, view.position, canonical.encode(plain))
 
 
@@ -73,14 +85,15 @@ async def _from_snapshot(store: Store, run: str) -> Restored | None:
     try:
         plain: Json = canonical.decode(snapshot.text)
         view = view_from_plain(plain["view"])
+        knowledge = knowledge_from_plain(plain["knowledge"])
         entries: list[Entry] = []
         for first, last in cursor_ranges(plain["cursor"]):
             entries.extend(await read_entries(store, run, first - 1, last))
         prompts = from_cursor(plain["cursor"], entries)
     except (NotCanonical, Damaged, KeyError, TypeError, ValueError):
         return None  # A snapshot is a cache: one that cannot be read is as good as none.
-    if prompts.faults or view.position != snapshot.position:
+    if prompts.faults or not view.position == knowledge.position == snapshot.position:
         return None
     # The prompt is of the agent it was made for; the next epoch is of the agent declared since.
     prompts.declaration = view.declaration
-    return Restored(view, prompts)
+    return Restored(view, prompts, knowledge)

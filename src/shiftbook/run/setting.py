@@ -108,7 +108,7 @@ async def look_again(desk: Desk) -> Looked:
 
 
 def _clashes(agent: Agent) -> set[str]:
-    names = [tool.name for tool in agent.tools]
+    names = [tool.name for tool in (*agent.tools, *agent.own_book)]
     names += [tool.name for box in agent.toolboxes for tool in box.tools]
     return {name for name in names if names.count(name) > 1}
 

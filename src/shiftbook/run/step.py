@@ -34,6 +34,8 @@ class ToolFacts:
 
     repeat: Repeat
     contract: str
+    is_book: bool = False
+    """The engine keeps the tool itself: a call is no action and is not dispatched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,13 @@ class Settle:
 
 
 @dataclass(frozen=True, slots=True)
+class Keep:
+    """Do what a call of a book tool asks for; its entries and its answer go into one commit."""
+
+    call: str
+
+
+@dataclass(frozen=True, slots=True)
 class Repair:
     """Tell the model why its final reply is not the declared output; it is asked again."""
 
@@ -143,7 +152,20 @@ class Nothing:
     """The run rests or has ended already; there is nothing to write."""
 
 
-Act = MoveMail | Ask | AskAgain | Dispatch | Reconcile | Settle | Repair | DropAsk | Stop | Rest | Nothing
+Act = (
+    MoveMail
+    | Ask
+    | AskAgain
+    | Dispatch
+    | Reconcile
+    | Settle
+    | Keep
+    | Repair
+    | DropAsk
+    | Stop
+    | Rest
+    | Nothing
+)
 
 
 def step(view: RunView, now: Situation, limits: Limits) -> Act:
@@ -199,6 +221,8 @@ def _calls(view: RunView, now: Situation, limits: Limits) -> Act:
         act = _cut_off(call, facts, limits) if call.attempt else _new(call, facts)
         if act is not None:
             return act
+        if facts is not None and facts.is_book:
+            return Keep(call.call)
         ready.append((call.call, call.attempt + 1))
     return Dispatch(tuple(ready[: limits.parallel]))
 

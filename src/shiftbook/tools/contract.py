@@ -160,10 +160,18 @@ def _properties(given: Json, first: list[str]) -> Json:
     return {name: stable_schema(given[name]) for name in order}
 
 
+BOOK_CONTRACT = "book-"
+"""How the contract of a tool begins that the engine keeps itself: a record tells it from any other."""
+
+
 def contract_digest(tool: Tool) -> str:
-    """Sixteen hex digits over everything that a pending call relies on: name, schema and repeat policy."""
+    """Sixteen hex digits over everything that a pending call relies on: name, schema and repeat policy.
+
+    Those of a book tool stand behind `BOOK_CONTRACT`.
+    """
     schema = tool.schema
     promised = canonical.encode(
         [schema.name, schema.description, stable_schema(schema.parameters), tool.repeat]
     )
-    return hashlib.sha256(promised.encode("utf-8")).hexdigest()[:16]
+    digest = hashlib.sha256(promised.encode("utf-8")).hexdigest()[:16]
+    return BOOK_CONTRACT + digest if getattr(tool, "is_book", False) else digest

@@ -28,6 +28,7 @@ from shiftbook.entries import (
 )
 from shiftbook.messages import Call
 from shiftbook.projections.view import action_key
+from shiftbook.tools.contract import BOOK_CONTRACT
 from shiftbook.verify.verdict import named
 
 _NOT_OPEN = "is not open: it was answered before, or nobody asked for it."
@@ -40,6 +41,8 @@ class _Asked:
 
     tool: str
     attempt: int = 0
+    is_book: bool = False
+    """The engine keeps the tool itself, so that a call is answered and never started."""
 
 
 @dataclass(slots=True)
@@ -55,6 +58,8 @@ class Conduct:
     """Failed attempts at the open request; None when no request is open."""
     declared: bool = False
     ended: bool = False
+    _book: frozenset[str] = frozenset()
+    """The book tools of the declared agent."""
     _open: dict[str, _Asked] = field(default_factory=dict)
     _odd: set[str] = field(default_factory=set)
 
@@ -81,6 +86,9 @@ def _opened(state: Conduct, what: RunOpened) -> Iterator[str]:
 
 def _declared(state: Conduct, what: AgentDeclared) -> Iterator[str]:
     state.declared = True
+    state._book = frozenset(
+        name for name, contract in what.contracts.items() if contract.startswith(BOOK_CONTRACT)
+    )
     yield from ()
 
 
@@ -136,7 +144,7 @@ def _new_call(state: Conduct, call: Call) -> Iterator[str]:
         yield f"Call {named(call.id)} has the id of another call: ids, and so keys, are unique in a run."
     if not is_own:
         state._odd.add(call.id)
-    state._open[call.id] = _Asked(call.tool)
+    state._open[call.id] = _Asked(call.tool, is_book=call.tool in state._book)
 
 
 def _started(state: Conduct, what: ActionStarted) -> Iterator[str]:
@@ -146,6 +154,8 @@ def _started(state: Conduct, what: ActionStarted) -> Iterator[str]:
     if call is None:
         yield f"Call {named(what.call)} is started, but {_NOT_OPEN}"
         return
+    if call.is_book:
+        yield f"Call {named(what.call)} is of a book tool, which the engine keeps and never starts."
     if what.tool != call.tool:
         yield f"Call {named(what.call)} asks for tool {named(call.tool)}, but {named(what.tool)} is started."
     if what.attempt != call.attempt + 1:
@@ -157,7 +167,7 @@ def _finished(state: Conduct, what: ActionFinished) -> Iterator[str]:
     call = state._open.pop(what.call, None)
     if call is None:
         yield f"Call {named(what.call)} is answered, but {_NOT_OPEN}"
-    elif what.outcome == "done" and not call.attempt:
+    elif what.outcome == "done" and not call.attempt and not call.is_book:
         yield f"Call {named(what.call)} is done, but was never started."
 
 

@@ -135,7 +135,7 @@ def _refusal(database: Database, number: int, commit: Commit) -> Refused | None:
         return Conflict(commit.run, commit.expected, found)
     if commit.if_no_mail:
         waiting = database.rows(
-            "SELECT id FROM inbox WHERE run = ? AND moved_to IS NULL ORDER BY number LIMIT ?",
+            "SELECT id FROM inbox WHERE run = ? AND moved_to IS NULL ORDER BY place LIMIT ?",
             (number, len(commit.taken) + 1),
         )
         if any(item not in commit.taken for (item,) in waiting):

@@ -1,13 +1,14 @@
 """The catalogue in SQLite: who runs and who rests, told a page at a time.
 
 It is derived. A commit writes it only when it moves a run's standing; a run's last position and stamp are
-read from its last row, so that ordinary turns write nothing here.
+read from its last row, so that ordinary turns write nothing here. A line that is damaged or not there is
+derived from the run's rows as it is read, and written anew by the run's next commit that moves its standing.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 import apsw
 
@@ -23,6 +24,12 @@ from shiftbook.projections.standing import STANDING_KINDS, Standing, after
 
 _STATES = frozenset(get_args(State))
 _STANDING_NUMBERS = tuple(sorted(KIND_NUMBERS[kind] for kind in STANDING_KINDS))
+_HAS_ENTRIES = (
+    f"EXISTS (SELECT 1 FROM entries WHERE id BETWEEN (leases.number << {POSITION_BITS}) + 1 "
+    f"AND (leases.number << {POSITION_BITS}) + {POSITION_MAX})"
+)
+"""Any entry will do: a run that lost its first is a run that `verify` has something to say about."""
+
 _MATCHES_MAX = 5
 """Runs that an ambiguous prefix is told with."""
 
@@ -49,35 +56,39 @@ class SqliteCatalogue:
 def read_runs(
     database: Database, state: State | None, tag: str | None, before: str | None, limit: int
 ) -> list[RunRow]:
-    """A page of runs, the one opened last first."""
-    wheres = ["1"]
+    """A page of runs, the one opened last first; asked for no state or tag, also those that have no line."""
+    wheres = [_HAS_ENTRIES]
     bindings: list[apsw.SQLiteValue] = []
     if state is not None:
         wheres.append("runs.state = ?")
         bindings.append(state)
     if tag is not None:
-        wheres.append("runs.number IN (SELECT run FROM tags WHERE tag = ?)")
+        wheres.append("leases.number IN (SELECT run FROM tags WHERE tag = ?)")
         bindings.append(tag)
     if before is not None:
-        wheres.append("runs.number < ?")
+        wheres.append("leases.number < ?")
         bindings.append(database.number(before))
     found = database.rows(
-        "SELECT runs.number, leases.run, runs.agent, runs.state, runs.opened_ms FROM runs JOIN leases "
-        f"USING (number) WHERE {' AND '.join(wheres)} ORDER BY runs.number DESC LIMIT ?",
+        "SELECT leases.number, leases.run, runs.agent, runs.state, runs.opened_ms FROM leases LEFT JOIN runs "
+        f"USING (number) WHERE {' AND '.join(wheres)} ORDER BY leases.number DESC LIMIT ?",
         (*bindings, max(limit, 0)),
     )
     return [_run_row(database, *columns) for columns in found]
 
 
-def _run_row(database: Database, number: int, run: str, agent: str, state: str, opened_ms: int) -> RunRow:
+def _run_row(database: Database, number: int, run: str, *line: Any) -> RunRow:
     last = database.rows(
         "SELECT id, at_ms FROM entries WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1", span(number)
     )
-    whole = (run, agent, state, opened_ms, *(last[0] if last else ()))
-    if (*map(type, whole),) != (str, str, str, int, int, int) or state not in _STATES:
-        raise Damaged(f"The catalogue's line of run {run} is damaged; `shiftbook verify` rebuilds it.")
+    if not last or (type(run), *map(type, last[0])) != (str, int, int):
+        raise Damaged(f"Run {run!r:.70} cannot be listed: its last entry is no row that Shiftbook wrote.")
     entry, changed_ms = last[0]
-    tags = _tags(database, number)
+    if (*map(type, line),) == (str, str, int) and line[1] in _STATES:
+        agent, state, opened_ms = line
+        tags = _tags(database, number)
+    else:
+        standing = _derived(database, number, run)
+        agent, state, opened_ms, tags = standing.agent, standing.state, standing.opened_ms, standing.tags
     return RunRow(run, agent, cast(State, state), tags, entry & POSITION_MAX, opened_ms, changed_ms)
 
 
@@ -90,9 +101,9 @@ def _tags(database: Database, number: int) -> tuple[str, ...]:
 def find(database: Database, prefix: str) -> str:
     """The one run whose id starts with the prefix; an id that is the prefix itself wins."""
     found = database.rows(
-        "SELECT run FROM leases WHERE run >= ? AND substr(run, 1, ?) = ? AND EXISTS (SELECT 1 FROM entries "
-        "WHERE id = (leases.number << ?) + 1) ORDER BY run LIMIT ?",
-        (prefix, len(prefix), prefix, POSITION_BITS, _MATCHES_MAX),
+        f"SELECT run FROM leases WHERE run >= ? AND substr(run, 1, ?) = ? AND {_HAS_ENTRIES} "
+        "ORDER BY run LIMIT ?",
+        (prefix, len(prefix), prefix, _MATCHES_MAX),
     )
     runs = [str(run) for (run,) in found]
     if not runs or not prefix:
@@ -131,11 +142,7 @@ def rebuild(database: Database) -> None:
     with database.transaction():
         database.run("DELETE FROM tags")
         database.run("DELETE FROM runs")
-        for number, run in database.rows(
-            "SELECT number, run FROM leases "
-            "WHERE EXISTS (SELECT 1 FROM entries WHERE id = (number << ?) + 1)",
-            (POSITION_BITS,),
-        ):
+        for number, run in database.rows(f"SELECT number, run FROM leases WHERE {_HAS_ENTRIES}"):
             write_standing(database, number, _derived(database, number, run))
 
 

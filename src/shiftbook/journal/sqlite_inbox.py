@@ -1,7 +1,8 @@
 """The inbox in SQLite: outsiders add at the end, a commit of the holder moves items out, each once.
 
-An item's row stays for ever, without its payload, so that the same id cannot come in twice. A checksum over
-the row tells a flipped byte when it is read.
+An item's row stays for ever, without its payload, so that the same id cannot come in twice. A run's items
+have the places 1, 2, 3 ... and are counted beside its lease; a checksum over run, place and row tells a
+flipped byte when it is read, and the count an item that is not where it was put.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from shiftbook.errors import BadInput, Damaged, Refused
 from shiftbook.journal.promises import PAGE_ROWS, InboxItem
 from shiftbook.journal.sqlite_commits import Commits
 from shiftbook.journal.sqlite_database import Database
+from shiftbook.journal.sqlite_leases import look_whole, next_place
 from shiftbook.journal.sqlite_reader import Reader
 
 ID_LENGTH_MAX = 200
@@ -23,11 +25,11 @@ ID_LENGTH_MAX = 200
 
 _SHAPES = frozenset(
     {
-        (str, str, int, str, type(None), bytes),
-        (str, str, int, str, int, bytes),
+        (int, str, str, int, str, type(None), bytes),
+        (int, str, str, int, str, int, bytes),
     }
 )
-_COLUMNS = "id, kind, at_ms, payload, moved_to, checksum"
+_COLUMNS = "place, id, kind, at_ms, payload, moved_to, checksum"
 
 
 class SqliteInbox:
@@ -48,17 +50,30 @@ class SqliteInbox:
 
 
 def put(database: Database, run: str, item: InboxItem) -> bool:
-    """Add an item, unless its id was there before. One statement, its own transaction."""
+    """Add an item at the end, unless its id was there before."""
     if not (0 < len(item.id) <= ID_LENGTH_MAX and item.id.isascii() and item.id.isprintable()):
         raise BadInput(f"An inbox item's id is 1 to {ID_LENGTH_MAX} printable ASCII characters.")
     if item.kind not in KIND_NUMBERS:
         raise BadInput(f"There is no kind of entry {item.kind!r:.40} that an inbox item could become.")
-    number = database.number(run)
-    changed = database.run(
-        f"INSERT INTO inbox (run, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, id) DO NOTHING",
-        (number, item.id, item.kind, item.at_ms, item.payload, item.moved_to, _checksum(run, item)),
-    )
-    return changed > 0
+    with database.transaction():
+        number = database.number(run)
+        if database.rows("SELECT 1 FROM inbox WHERE run = ? AND id = ?", (number, item.id)):
+            return False
+        place = next_place(database, run)
+        database.run(
+            f"INSERT INTO inbox (run, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                number,
+                place,
+                item.id,
+                item.kind,
+                item.at_ms,
+                item.payload,
+                item.moved_to,
+                _checksum(run, place, item),
+            ),
+        )
+    return True
 
 
 def move(database: Database, number: int, run: str, taken: Mapping[str, int]) -> None:
@@ -75,14 +90,14 @@ def move(database: Database, number: int, run: str, taken: Mapping[str, int]) ->
         moved = InboxItem(item.id, item.kind, item.at_ms, "", position)
         database.run(
             "UPDATE inbox SET payload = '', moved_to = ?, checksum = ? WHERE run = ? AND id = ?",
-            (position, _checksum(run, moved), number, name),
+            (position, _checksum(run, found[0][0], moved), number, name),
         )
 
 
 def read_waiting(database: Database, run: str, limit: int) -> list[InboxItem]:
     """A page of the items that wait, oldest first."""
     found = database.rows(
-        f"SELECT {_COLUMNS} FROM inbox WHERE run = ? AND moved_to IS NULL ORDER BY number LIMIT ?",
+        f"SELECT {_COLUMNS} FROM inbox WHERE run = ? AND moved_to IS NULL ORDER BY place LIMIT ?",
         (database.number(run), max(limit, 0)),
     )
     return [_item(columns, run) for columns in found]
@@ -90,28 +105,36 @@ def read_waiting(database: Database, run: str, limit: int) -> list[InboxItem]:
 
 def read_items(database: Database, run: str, after: str | None, limit: int) -> list[InboxItem]:
     """A page of all items, oldest first."""
-    number = database.number(run)
+    number, put_in = database.number(run), look_whole(database, run)[1]
     start = 0
     if after is not None:
-        place = database.rows("SELECT number FROM inbox WHERE run = ? AND id = ?", (number, after))
+        place = database.rows("SELECT place FROM inbox WHERE run = ? AND id = ?", (number, after))
         if not place:
             raise BadInput(f"Run {run} has no inbox item {after}.")
         start = place[0][0]
     found = database.rows(
-        f"SELECT {_COLUMNS} FROM inbox WHERE run = ? AND number > ? ORDER BY number LIMIT ?",
+        f"SELECT {_COLUMNS} FROM inbox WHERE run = ? AND place > ? ORDER BY place LIMIT ?",
         (number, start, max(limit, 0)),
     )
-    return [_item(columns, run) for columns in found]
+    items = [_item(columns, run) for columns in found]
+    for wanted, columns in enumerate(found, start=start + 1):
+        if columns[0] != wanted:
+            raise Damaged(f"Inbox item number {wanted} of run {run} is missing.")
+    if len(found) < limit and start + len(found) < put_in:
+        raise Damaged(
+            f"Inbox item number {start + len(found) + 1} of run {run} is missing: {put_in} were put in."
+        )
+    return items
 
 
 def _item(columns: tuple[Any, ...], run: str) -> InboxItem:
-    *fields, checksum = columns
+    place, *fields, checksum = columns
     item = InboxItem(*fields)
-    if (*map(type, columns),) not in _SHAPES or _checksum(run, item) != checksum:
+    if (*map(type, columns),) not in _SHAPES or _checksum(run, place, item) != checksum:
         raise Damaged(f"Inbox item {item.id!r:.40} of run {run} is damaged: its row is not what was written.")
     return item
 
 
-def _checksum(run: str, item: InboxItem) -> bytes:
-    label = f"{run}\n{item.id}\n{item.kind}\n{item.at_ms}\n{item.moved_to}\n{item.payload}"
+def _checksum(run: str, place: int, item: InboxItem) -> bytes:
+    label = f"{run}\n{place}\n{item.id}\n{item.kind}\n{item.at_ms}\n{item.moved_to}\n{item.payload}"
     return hashlib.sha256(label.encode("utf-8")).digest()

@@ -24,11 +24,11 @@ RUN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,63}")
 
 _SHAPES = frozenset(
     {
-        (str, int, str, int, str, int, bytes),
-        (str, int, type(None), type(None), type(None), int, bytes),
+        (str, int, str, int, str, int, int, bytes),
+        (str, int, type(None), type(None), type(None), int, int, bytes),
     }
 )
-_SET = "epoch = ?, host = ?, pid = ?, started = ?, until_ms = ?, checksum = ?"
+_SET = "epoch = ?, host = ?, pid = ?, started = ?, until_ms = ?, mail = ?, checksum = ?"
 
 
 class SqliteLeases:
@@ -63,7 +63,7 @@ def take(database: Database, run: str, holder: Holder, lease_ms: int, new: bool,
             if not new:
                 raise UnknownRun(run)
             return _open(database, LeaseRow(run, max(above, 0) + 1, holder, now + lease_ms))
-        found = look(database, run)
+        found, mail = look_whole(database, run)
         number = database.number(run)
         last = database.rows(
             "SELECT epoch FROM entries WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1", span(number)
@@ -78,44 +78,57 @@ def take(database: Database, run: str, holder: Holder, lease_ms: int, new: bool,
         if type(seen) is not int:
             raise Damaged(f"The last entry of run {run} is not a row that Shiftbook wrote.")
         epoch = max(found.epoch, above, seen) + 1
-        return _set(database, number, LeaseRow(run, epoch, holder, now + lease_ms))
+        return _set(database, number, LeaseRow(run, epoch, holder, now + lease_ms), mail)
 
 
 def renew(database: Database, lease: Lease, lease_ms: int) -> Lease:
     """Hold on, unless the lease was taken over or given back."""
     with database.transaction():
-        found = look(database, lease.run)
+        found, mail = look_whole(database, lease.run)
         if found.epoch != lease.epoch or found.holder is None:
             raise Fenced(lease.run, lease.epoch, found.epoch)
         until = _now(database) + lease_ms
         row = LeaseRow(lease.run, lease.epoch, found.holder, until)
-        return _set(database, database.number(lease.run), row)
+        return _set(database, database.number(lease.run), row, mail)
 
 
 def give_back(database: Database, lease: Lease) -> None:
     """End a lease that is still ours."""
     with database.transaction():
-        found = look(database, lease.run)
+        found, mail = look_whole(database, lease.run)
         if found.epoch == lease.epoch and found.holder is not None:
-            _set(database, database.number(lease.run), LeaseRow(lease.run, lease.epoch, None, 0))
+            _set(database, database.number(lease.run), LeaseRow(lease.run, lease.epoch, None, 0), mail)
 
 
 def look(database: Database, run: str) -> LeaseRow:
     """A run's lease as it is written, checked against its checksum."""
+    return look_whole(database, run)[0]
+
+
+def look_whole(database: Database, run: str) -> tuple[LeaseRow, int]:
+    """A run's lease, and how many items were put into its inbox so far."""
     number = database.number(run)
     found = database.rows(
-        "SELECT run, epoch, host, pid, started, until_ms, checksum FROM leases WHERE number = ?", (number,)
+        "SELECT run, epoch, host, pid, started, until_ms, mail, checksum FROM leases WHERE number = ?",
+        (number,),
     )
     if not found:
         raise UnknownRun(run)
     if (*map(type, found[0]),) not in _SHAPES:
         raise Damaged(f"The lease of run {run} is damaged: its row is not what was written.")
-    name, epoch, host, pid, started, until_ms, checksum = found[0]
+    name, epoch, host, pid, started, until_ms, mail, checksum = found[0]
     holder = None if host is None else Holder(host, pid, started)
     row = LeaseRow(name, epoch, holder, until_ms)
-    if name != run or _checksum(number, row) != checksum:
+    if name != run or _checksum(number, row, mail) != checksum:
         raise Damaged(f"The lease of run {run} is damaged: its row is not what was written.")
-    return row
+    return row, mail
+
+
+def next_place(database: Database, run: str) -> int:
+    """Count one more item into the run's inbox; its place. Within the transaction that puts it in."""
+    row, mail = look_whole(database, run)
+    _set(database, database.number(run), row, mail + 1)
+    return mail + 1
 
 
 def _open(database: Database, row: LeaseRow) -> Lease:
@@ -126,10 +139,10 @@ def _open(database: Database, row: LeaseRow) -> Lease:
         )
     ((number,),) = database.rows("SELECT coalesce(max(number), 0) + 1 FROM leases")
     database.run(
-        "INSERT INTO leases (number, run, epoch, until_ms, checksum) VALUES (?, ?, 0, 0, x'')",
+        "INSERT INTO leases (number, run, epoch, until_ms, mail, checksum) VALUES (?, ?, 0, 0, 0, x'')",
         (number, row.run),
     )
-    return _set(database, number, row)
+    return _set(database, number, row, 0)
 
 
 def _was_used(database: Database, number: int) -> bool:
@@ -142,12 +155,12 @@ def _was_used(database: Database, number: int) -> bool:
     return bool(used)
 
 
-def _set(database: Database, number: int, row: LeaseRow) -> Lease:
+def _set(database: Database, number: int, row: LeaseRow, mail: int) -> Lease:
     holder = row.holder
     named = (None, None, None) if holder is None else (holder.host, holder.pid, holder.started)
     database.run(
         f"UPDATE leases SET {_SET} WHERE number = ?",
-        (row.epoch, *named, row.until_ms, _checksum(number, row), number),
+        (row.epoch, *named, row.until_ms, mail, _checksum(number, row, mail), number),
     )
     return Lease(row.run, row.epoch, row.until_ms)
 
@@ -157,8 +170,8 @@ def _now(database: Database) -> int:
     return int(now)
 
 
-def _checksum(number: int, row: LeaseRow) -> bytes:
+def _checksum(number: int, row: LeaseRow, mail: int) -> bytes:
     holder = row.holder
     named = "" if holder is None else f"{holder.host}\n{holder.pid}\n{holder.started}"
-    label = f"{number}\n{row.run}\n{row.epoch}\n{row.until_ms}\n{named}"
+    label = f"{number}\n{row.run}\n{row.epoch}\n{row.until_ms}\n{mail}\n{named}"
     return hashlib.sha256(label.encode("utf-8")).digest()

@@ -5,7 +5,8 @@
 --
 -- A run's first lease gives it a number. An entry's id is (run number << 32) | position, so that the
 -- entries of a run lie together in the order of their positions and the row's key costs no index. The
--- chain's head stands on a commit's last row only.
+-- chain's head stands on a commit's last row only. A run's inbox items have the places 1, 2, 3 ...; how many
+-- were put in stands beside the lease as `mail`, so that one that is gone, or has another place or run, shows.
 --
 -- Rules for whoever changes this: a migration that was released is never edited; add the next number.
 
@@ -51,6 +52,7 @@ CREATE TABLE leases (
     pid INTEGER,
     started TEXT,
     until_ms INTEGER NOT NULL,
+    mail INTEGER NOT NULL,
     checksum BLOB NOT NULL
 ) STRICT;
 
@@ -73,19 +75,19 @@ CREATE TABLE blobs (
 ) STRICT;
 
 CREATE TABLE inbox (
-    number INTEGER PRIMARY KEY,
     run INTEGER NOT NULL REFERENCES leases (number),
+    place INTEGER NOT NULL,
     id TEXT NOT NULL,
     kind TEXT NOT NULL,
     at_ms INTEGER NOT NULL,
     payload TEXT NOT NULL,
     moved_to INTEGER,
     checksum BLOB NOT NULL,
+    PRIMARY KEY (run, place),
     UNIQUE (run, id)
 ) STRICT;
 
-CREATE INDEX inbox_waiting ON inbox (run, number) WHERE moved_to IS NULL;
-CREATE INDEX inbox_order ON inbox (run, number);
+CREATE INDEX inbox_waiting ON inbox (run, place) WHERE moved_to IS NULL;
 
 CREATE TABLE runs (
     number INTEGER PRIMARY KEY REFERENCES leases (number),

@@ -245,6 +245,11 @@ class RunMachine(RuleBasedStateMachine):
         assert all(count == 1 for count in answers.values())
 
     @invariant()
+    def what_a_person_decides_is_never_repeated(self) -> None:
+        begun = Counter(each.call for each in self.ground.world.begun if each.tool == mail.name)
+        assert all(count == 1 for count in begun.values())
+
+    @invariant()
     def no_message_is_lost_or_doubled(self) -> None:
         heard = [_text(e) for e in self.ground.world.journal() if isinstance(e.what, PersonSaid)]
         waiting = [item.payload for item in self.waiting()]

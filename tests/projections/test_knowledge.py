@@ -121,6 +121,12 @@ def test_the_needed_entries_with_any_others_give_the_same_standing(
     assert plan_items(alone) == plan_items(whole)
 
 
+def test_a_withdrawn_rule_does_not_come_back_when_only_its_setting_is_folded_beside() -> None:
+    entries = entries_of(RuleSet("a", "A.", "person"), RuleSet("a", "A.", "person", withdrawn=True))
+    few = {entry.position for entry in needed(learn_all(entries), KINDS)} | {1}
+    assert learn_all(entry for entry in entries if entry.position in few).rules.standing == {}
+
+
 @settings(deadline=None)
 @given(st.lists(st.one_of(st.integers(-(10**59), 10**59), st.decimals(-(10**20), 10**20, places=30))))
 def test_h5_tallies_are_exact_whatever_is_added(amounts: list[int | Decimal]) -> None:

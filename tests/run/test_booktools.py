@@ -239,6 +239,35 @@ def test_a_crash_at_a_commit_leaves_the_entries_of_a_book_call_exactly_once(numb
     run_async(main)
 
 
+@pytest.mark.parametrize("reading", ["recall", "read_entry"])
+def test_a4_a_paid_reply_is_on_record_before_the_journal_is_read_for_it(reading: str) -> None:
+    async def main(ground: Desk) -> None:
+        asked: list[int] = []
+
+        def script(request: Any) -> Any:
+            asked.append(request.turn)
+            if request.turn == 1:
+                return call(reading, {"query": "begin"} if reading == "recall" else {"position": 3})
+            return say("done")
+
+        seams = Seams(Dies(1, "before", "entries.read"))
+        first = seams.agent(agent(script, book_tools=True))
+        with pytest.raises(Crash):
+            async with await start(
+                seams.store(ground.store), first, "Begin.", run=RUN, clock=ground.clock, lease_ms=LEASE_MS
+            ) as run:
+                await run.finish()
+        ground.expire()
+        await again(ground, script)
+        assert asked == [1, 2]
+        ((outcome, text),) = await answers(ground)
+        assert outcome == "done"
+        assert text.endswith("Begin.")
+        await ground.check(RUN)
+
+    run_async(main)
+
+
 def committed_together(ground: Desk) -> tuple[Any, list[list[str]]]:
     """The desk's store, and the kinds of every commit that goes through it."""
     commits: list[list[str]] = []
@@ -338,6 +367,7 @@ def test_an_observer_that_breaks_or_lies_is_warned_of_and_ends_nothing() -> None
         (kept, _) = await ground.whats(RUN, StatementMade)
         assert (kept.origin, kept.supersedes) == ("observer", None)
         assert known.tallies["n", ""].total == 200
+        assert {what.origin for what in await ground.whats(RUN, TallyChanged)} == {"observer"}
         await ground.check(RUN)
 
     run_async(main)

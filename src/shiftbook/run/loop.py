@@ -22,7 +22,7 @@ from shiftbook.entries import (
     RunRested,
     UserContent,
 )
-from shiftbook.errors import UnknownRun
+from shiftbook.errors import BadInput, UnknownRun
 from shiftbook.journal.open import open_store
 from shiftbook.journal.promises import Lease, Snapshot, Store
 from shiftbook.messages import Text
@@ -159,6 +159,11 @@ class Run:
         self._declared = False
         self._snapshot_at = desk.view.position
         self._told = desk.book.position
+        self._closed = False
+        self._work: asyncio.Task[Summary] | None = None  # what `entries` has at work
+        self._queue: asyncio.Queue[Entry | None] | None = None
+        self._watch = desk.book.on_entry
+        desk.book.on_entry = self._pass_on
 
     @property
     def id(self) -> str:
@@ -205,6 +210,9 @@ class Run:
     async def finish(self) -> Summary:
         """Go on until the run rests."""
         desk = self._desk
+        await self._leave(self._work)
+        if self._going:
+            raise BadInput(f"Run {self.id} is at work in this handle already: wait for that to end.")
         self._going = True
         desk.announced = False
         try:
@@ -228,16 +236,10 @@ class Run:
         for entry in await read_entries(self._desk.book.store, self.id, self._told):
             self._told = entry.position
             yield entry
+        await self._leave(self._work)
         queue: asyncio.Queue[Entry | None] = asyncio.Queue()
-        before = self._desk.book.on_entry
-
-        def pass_on(entry: Entry) -> None:
-            queue.put_nowait(entry)
-            if before is not None:
-                before(entry)
-
-        self._desk.book.on_entry = pass_on
-        work = asyncio.ensure_future(self.finish())
+        self._queue = queue
+        work = self._work = asyncio.ensure_future(self.finish())
         work.add_done_callback(lambda _: queue.put_nowait(None))
         try:
             while (committed := await queue.get()) is not None:
@@ -245,10 +247,24 @@ class Run:
                 yield committed
             work.result()
         finally:
-            self._desk.book.on_entry = before
-            if not work.done():
-                work.cancel()
-                await asyncio.wait({work})
+            await self._leave(work)
+
+    def _pass_on(self, entry: Entry) -> None:
+        if self._queue is not None:
+            self._queue.put_nowait(entry)
+        if self._watch is not None:
+            self._watch(entry)
+
+    async def _leave(self, work: asyncio.Task[Summary] | None) -> None:
+        """End work that nobody iterates over: a generator that was left is closed late, or never."""
+        if work is None or work is asyncio.current_task():
+            return
+        if self._work is work:
+            self._work = self._queue = None
+        work.cancel()
+        await asyncio.wait({work})
+        if not work.cancelled():
+            work.exception()  # Whoever iterated was told; here nobody asks any more.
 
     async def summary(self) -> Summary:
         """How the run stands."""
@@ -268,7 +284,9 @@ class Run:
         self._keeper.start()
 
     async def close(self) -> None:
-        """Give the lease back. What was staged and not committed did not happen."""
+        """End what is at work and give the lease back. What was staged and not committed did not happen."""
+        self._closed = True
+        await self._leave(self._work)
         if self._keeper is not None:
             self._keeper.end()
             self._keeper = None
@@ -285,6 +303,8 @@ class Run:
     async def _turn(self) -> bool:
         """One act of the loop; True when the run rests."""
         desk = self._desk
+        if self._closed:
+            raise BadInput(f"This handle of run {self.id} was closed: take the run up again with `resume`.")
         act = step(desk.view, desk.situation(), desk.agent.limits)
         if isinstance(act, Ask | Dispatch) and desk.agent.toolboxes:
             looked = await look_again(desk)

@@ -41,7 +41,7 @@ from shiftbook.run.agent import Agent
 from shiftbook.run.desk import Watcher
 from shiftbook.run.limits import Limits
 from shiftbook.run.loop import Run, resume, start
-from shiftbook.run.mail import post
+from shiftbook.run.mail import post, post_rule
 from shiftbook.run.summary import Summary
 from shiftbook.run.sync import run_sync
 from shiftbook.tools.contract import (
@@ -98,6 +98,7 @@ __all__ = [
     "__version__",
     "open_store",
     "post",
+    "post_rule",
     "resume",
     "run_sync",
     "start",

@@ -188,6 +188,10 @@ def test_a_message_that_is_not_there_or_is_there_twice(kept: Path) -> None:
     refused(run(kept, "run", "agent.py:shop", "Hi", "--message", "Ho"), 2, "Two messages")
     refused(run(kept, "send", "tea1"), 2, "message")
     refused(run(kept, "send", "tea1", "two", "words"), 2, "quotes")
+    refused(run(kept, "send", "tea1", "--rule", "tone"), 2, "message")
+    refused(run(kept, "send", "tea1", "Short.", "--rule", ""), 2, "A rule cannot be set")
+    refused(run(kept, "send", "tea1", "Short.", "--rule", "a", "--withdraw", "b"), 2, "one of --rule")
+    refused(run(kept, "send", "tea1", "Short.", "--withdraw", "b"), 2, "without words")
 
 
 def test_a_run_id_that_is_taken_or_cannot_be_one(kept: Path) -> None:

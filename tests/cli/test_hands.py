@@ -87,6 +87,8 @@ def test_c3_a_message_from_another_process_comes_in_at_the_next_boundary(shop: P
         first = run(shop, "send", "slow1", "One.", "--db", "own.db")
         assert (first.code, "next boundary" in first.err) == (0, True)
         assert run(shop, "send", "slow1", "Two.", "--db", "own.db").code == 0
+        assert run(shop, "send", "slow1", "Be short.", "--rule", "tone", "--db", "own.db").code == 0
+        assert run(shop, "send", "slow1", "--withdraw", "tone", "--db", "own.db").code == 0
         let_go(shop)
         process.communicate()
     assert process.returncode == 0
@@ -102,6 +104,11 @@ def test_c3_a_message_from_another_process_comes_in_at_the_next_boundary(shop: P
         ("PersonSaid", "Two."),
     ]
     assert kinds(shop).index("ModelAsked") < kinds(shop).index("ActionFinished")
+    rules = [
+        (row["author"], row["text"], row.get("withdrawn")) for row in rows(shop) if row["kind"] == "RuleSet"
+    ]
+    assert [rule[:2] for rule in rules] == [("person", "Be short."), ("person", "")]
+    assert rules[1][2] is True
 
 
 def test_a_run_at_work_is_held_and_can_be_read(shop: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -13,7 +14,7 @@ from shiftbook.cli.output import data, note
 from shiftbook.cli.places import journal, run_meant
 from shiftbook.cli.words import quoted
 from shiftbook.errors import BadInput
-from shiftbook.run.mail import post
+from shiftbook.run.mail import post, post_rule
 
 
 def command(
@@ -29,6 +30,19 @@ def command(
             "--message", metavar="TEXT", show_default=False, help="The message; - reads it from stdin."
         ),
     ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            "--rule",
+            metavar="KEY",
+            show_default=False,
+            help="Set the text as a standing rule under this key, in place of any other there.",
+        ),
+    ] = None,
+    withdraw: Annotated[
+        str | None,
+        typer.Option("--withdraw", metavar="KEY", show_default=False, help="Withdraw the rule of this key."),
+    ] = None,
     last: Last = False,
     db: Db = None,
     json: Json = False,
@@ -42,15 +56,34 @@ def command(
     run = None if last or not given else given.pop(0)
     if len(given) > 1:
         raise BadInput(f"{len(given)} messages were given: put the words of one message in quotes.")
-    message = message_of(given[0] if given else None, text, needed=True)
-    assert message is not None
-    asyncio.run(_send(run, last, message, db, json))
+    if rule is not None and withdraw is not None:
+        raise BadInput("A rule is either set or withdrawn: give one of --rule and --withdraw.")
+    message = message_of(given[0] if given else None, text, needed=withdraw is None)
+    if withdraw is not None and message is not None:
+        raise BadInput("A rule is withdrawn without words: send the message by itself.")
+    asyncio.run(
+        _send(
+            run, last, Sent(message or "", withdraw if rule is None else rule, withdraw is not None), db, json
+        )
+    )
 
 
-async def _send(run: str | None, last: bool, message: str, db: str | None, json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What is put into the inbox: a message, or a rule under its key, or the withdrawal of one."""
+
+    text: str
+    key: str | None
+    withdrawn: bool
+
+
+async def _send(run: str | None, last: bool, sent: Sent, db: str | None, json: bool) -> None:
     async with journal(db) as store:
         name = await run_meant(store, run, last)
-        item = await post(store, name, message)
+        if sent.key is None:
+            item = await post(store, name, sent.text)
+        else:
+            item = await post_rule(store, name, sent.key, sent.text, withdrawn=sent.withdrawn)
         lease = await store.leases.look(name)
     if json:
         data({"run": name, "item": item})

@@ -63,6 +63,8 @@ class OpenAsk:
     """Failures since the run last rested: what the retry limit counts."""
     wait_ms: int = 0
     """How long the wait before the next attempt was meant to be when it was decided."""
+    status: int | None = None
+    """The HTTP status of the last failure, where it had one."""
 
 
 @dataclass(slots=True)
@@ -148,6 +150,7 @@ def _declared(view: RunView, entry: Entry, what: AgentDeclared) -> None:
     view.agent, view.declaration = what.agent, what.declaration
     view.model, view.policy = what.model, what.policy
     view.cap, view.contracts = what.cap, what.contracts
+    view.interruptions = 0  # Replies of another agent say nothing of this one.
 
 
 def _said(view: RunView, entry: Entry, what: PersonSaid | RuleSet) -> None:
@@ -181,6 +184,7 @@ def _failed(view: RunView, entry: Entry, what: ModelFailed) -> None:
     ask.retry_at_ms = what.retry_at_ms
     ask.wait_ms = max(0, (what.retry_at_ms or 0) - entry.at_ms)
     ask.gave_up = what.retry_at_ms is None
+    ask.status = what.status
 
 
 def _answered(view: RunView, entry: Entry, what: ModelAnswered) -> None:

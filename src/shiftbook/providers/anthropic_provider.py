@@ -21,6 +21,7 @@ from shiftbook.providers.capabilities import capabilities
 from shiftbook.providers.clients import Clients
 from shiftbook.providers.faults import cut_short, fault_of
 from shiftbook.providers.keys import checked_address, find_key
+from shiftbook.providers.pace import Pace, pace_of
 from shiftbook.providers.runs import refuse_reserved
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class Anthropic:
     `max_tokens` limits the answer; `ttl` is the life of what is cached; `parameters` go out as they are
     (thinking, temperature, ...), the agent's own above them. `server_tools` are tools that the vendor runs,
     as it declares them; `betas` go into the `anthropic-beta` header. `base_url`, `api_key`, `key_env` (the
-    variable to read the key from) and `client` (an `AsyncAnthropic` of your own) say how it is reached.
+    variable to read the key from) and `client` (an `AsyncAnthropic` of your own) say how it is reached,
+    `pace` how fast: by default all that use the same key wait when one of them is told to.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Anthropic:
         key_env: str | None = None,
         client: AsyncAnthropic | None = None,
         clock: Clock | None = None,
+        pace: Pace | None = None,
     ) -> None:
         if max_tokens < 1:
             raise AgentMistake(f"max_tokens is {max_tokens}: it has to be at least 1.")
@@ -66,6 +69,12 @@ class Anthropic:
         self._given = client
         self._clients: Clients[AsyncAnthropic] = Clients(self._make)
         self._clock = clock or SystemClock()
+        self._pace = pace
+
+    @property
+    def pace(self) -> Pace:
+        """The gate that this provider's requests go through."""
+        return self._pace or pace_of(self.name, self._base_url, "\n".join(self._secrets()))
 
     @property
     def settings(self) -> Mapping[str, Json]:

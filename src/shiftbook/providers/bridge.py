@@ -26,6 +26,7 @@ from shiftbook.providers.clients import Clients
 from shiftbook.providers.faults import cut_short
 from shiftbook.providers.keys import checked_address, find_key
 from shiftbook.providers.once import once, watch
+from shiftbook.providers.pace import Pace, pace_of
 from shiftbook.providers.runs import merged_parameters, refuse_reserved
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Bridge:
         api_key: str | None = None,
         key_env: str | None = None,
         clock: Clock | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self._given = model
         reference = model if isinstance(model, str) else model.model_id
@@ -80,6 +82,14 @@ class Bridge:
         self._base_url, self._api_key, self._key_env = checked_address(base_url), api_key, key_env
         self._open: Clients[_Open] = Clients(lambda: _Open(self._model()))
         self._clock = clock or SystemClock()
+        self._pace = pace
+
+    @property
+    def pace(self) -> Pace:
+        """The gate that this provider's requests go through; a model object has one of its own."""
+        if self._pace is None and not isinstance(self._given, str):
+            self._pace = Pace()
+        return self._pace or pace_of(self.name, self._base_url, self._api_key or self._key_env or "")
 
     @property
     def settings(self) -> Mapping[str, Json]:

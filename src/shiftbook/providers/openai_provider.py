@@ -22,6 +22,7 @@ from shiftbook.providers.clients import Clients
 from shiftbook.providers.faults import cut_short, fault_of, reported
 from shiftbook.providers.keys import checked_address, find_key
 from shiftbook.providers.openai_stream import CompletionAssembly, ResponseAssembly
+from shiftbook.providers.pace import Pace, pace_of
 from shiftbook.providers.runs import refuse_reserved
 
 if TYPE_CHECKING:
@@ -40,12 +41,19 @@ class _Endpoint:
         key_env: str | None,
         client: AsyncOpenAI | None,
         clock: Clock | None,
+        pace: Pace | None,
     ) -> None:
         self.name = name
         self._base_url, self._api_key, self._key_env = checked_address(base_url), api_key, key_env
         self._given = client
         self._clients: Clients[AsyncOpenAI] = Clients(self._make)
         self._clock = clock or SystemClock()
+        self._pace = pace
+
+    @property
+    def pace(self) -> Pace:
+        """The gate that its requests go through."""
+        return self._pace or pace_of(self.name, self._base_url, self._secret())
 
     def check(self) -> None:
         """Raise `AgentUnusable` when the SDK or the key is missing; nothing is sent."""
@@ -70,8 +78,10 @@ class _Endpoint:
 
     def fault(self, error: Exception) -> Exception:
         """What an exception of the SDK means, without the key."""
-        secrets = [self._key() if self._given is None else self._given.api_key]
-        return fault_of(error, self.name, secrets=secrets, now_ms=self._clock.now_ms())
+        return fault_of(error, self.name, secrets=[self._secret()], now_ms=self._clock.now_ms())
+
+    def _secret(self) -> str:
+        return self._key() if self._given is None else self._given.api_key
 
     def _make(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI
@@ -107,6 +117,7 @@ class OpenAIChat:
         key_env: str | None = None,
         client: AsyncOpenAI | None = None,
         clock: Clock | None = None,
+        pace: Pace | None = None,
     ) -> None:
         _refuse_limit(max_tokens)
         self.name = f"openai-chat:{model}"
@@ -115,8 +126,19 @@ class OpenAIChat:
         self._parameters = dict(parameters or {})
         refuse_reserved(self._parameters, chat_wire.RESERVED)
         self._endpoint = _Endpoint(
-            self.name, base_url=base_url, api_key=api_key, key_env=key_env, client=client, clock=clock
+            self.name,
+            base_url=base_url,
+            api_key=api_key,
+            key_env=key_env,
+            client=client,
+            clock=clock,
+            pace=pace,
         )
+
+    @property
+    def pace(self) -> Pace:
+        """The gate that this provider's requests go through."""
+        return self._endpoint.pace
 
     @property
     def settings(self) -> Mapping[str, Json]:
@@ -184,6 +206,7 @@ class OpenAIResponses:
         key_env: str | None = None,
         client: AsyncOpenAI | None = None,
         clock: Clock | None = None,
+        pace: Pace | None = None,
     ) -> None:
         _refuse_limit(max_tokens)
         self.name = f"openai:{model}"
@@ -193,8 +216,19 @@ class OpenAIResponses:
         self._parameters = dict(parameters or {})
         refuse_reserved(self._parameters, responses_wire.RESERVED)
         self._endpoint = _Endpoint(
-            self.name, base_url=base_url, api_key=api_key, key_env=key_env, client=client, clock=clock
+            self.name,
+            base_url=base_url,
+            api_key=api_key,
+            key_env=key_env,
+            client=client,
+            clock=clock,
+            pace=pace,
         )
+
+    @property
+    def pace(self) -> Pace:
+        """The gate that this provider's requests go through."""
+        return self._endpoint.pace
 
     @property
     def settings(self) -> Mapping[str, Json]:

@@ -8,7 +8,8 @@ it had emitted by then is the part that came. It may be called again with the sa
 A provider that can answer only so many turns, as a recording can, has `turns: int` too; the run then rests
 as finished where it would ask for one more. One whose requests say more than the prompt has `settings`, a
 plain mapping of all that, which is written down with the agent; one that may be unable to work has `check()`,
-which raises `AgentUnusable` before anything is written.
+which raises `AgentUnusable` before anything is written; one whose account has limits has `pace`, the gate
+that its requests wait at (`providers.pace`).
 """
 
 from __future__ import annotations

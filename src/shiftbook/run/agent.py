@@ -43,6 +43,7 @@ class Agent:
     tokens by the meter; `fixed` are tokens that are counted into every prompt for what is not shown here.
     A `conversational` agent waits for a person after a reply without a call; any other has finished then.
     `parameters` go to the provider as they are. `redact` takes secrets out before anything is written.
+    `fallback` are models that take over, one after the other, when the one in use cannot be had.
     `toolboxes` hold tools that may change while a run goes on; they are opened and closed with it. `output`
     is what the reply that ends a task has to be: a pydantic model or another type, or a JSON schema.
     `book_tools` are tools with which the model keeps the run's book (True: all, or their names); where they
@@ -53,6 +54,7 @@ class Agent:
     name: str
     model: Provider
     instructions: str = ""
+    fallback: Sequence[Provider] = ()
     tools: Sequence[Tool] = ()
     toolboxes: Sequence[Toolbox] = ()
     output: Any = None
@@ -84,6 +86,12 @@ class Agent:
             if names.count(name) > 1:
                 raise AgentMistake(f"Two tools are called {name!r}: give one of them another name.")
         self._check_book(names)
+        models = [model.name for model in (self.model, *self.fallback)]
+        for name in models:
+            if models.count(name) > 1:
+                raise AgentMistake(
+                    f"The model {name!r} stands twice in this agent: leave it out of the fallback."
+                )
         if self.cap < 1:
             raise AgentMistake(f"The cap is {self.cap} tokens: it has to be at least 1.")
         if self.mark is not None and not 0 < self.mark <= self.cap:
@@ -164,6 +172,7 @@ def declare(agent: Agent) -> Declaration:
             ],
             "parameters": dict(agent.parameters),
             **({} if settings is None else {"provider": dict(settings)}),
+            **({"fallback": [model.name for model in agent.fallback]} if agent.fallback else {}),
             **({} if agent.shape is None else {"output": agent.shape.schema}),
             "fixed": agent.fixed,
             "mark": agent.low_water,

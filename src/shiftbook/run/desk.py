@@ -20,6 +20,7 @@ from shiftbook.projections.knowledge import Knowledge, learn
 from shiftbook.projections.view import RunView, fold
 from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.prompt.measure import Gauge
+from shiftbook.providers.promise import Provider
 from shiftbook.run.agent import Agent, Declaration
 from shiftbook.run.answer import Unfit
 from shiftbook.run.book import Book
@@ -62,6 +63,8 @@ class Desk:
     view: RunView
     prompt: EpochPrompt
     agent: Agent
+    models: tuple[Provider, ...]
+    """The agent's model and those that take over from it, in their order; `agent.model` is the one in use."""
     declaration: Declaration
     policy: Policy
     gauge: Gauge
@@ -105,6 +108,7 @@ class Desk:
             why=self.why,
             conversational=self.agent.conversational,
             turns=getattr(self.agent.model, "turns", None),
+            others=len(self.models) - 1 - self.models.index(self.agent.model),
             unfit=self._unfit(),
         )
 

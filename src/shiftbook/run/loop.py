@@ -38,12 +38,20 @@ from shiftbook.run.keeper import LeaseKeeper
 from shiftbook.run.mail import move_mail, post, post_rule
 from shiftbook.run.noting import set_rules
 from shiftbook.run.restore import restore, snapshot_of
-from shiftbook.run.setting import Setting, close_toolboxes, look_again, open_toolboxes
+from shiftbook.run.setting import (
+    Setting,
+    close_toolboxes,
+    fall_back,
+    look_again,
+    open_toolboxes,
+    take_model,
+)
 from shiftbook.run.step import (
     Ask,
     AskAgain,
     Dispatch,
     DropAsk,
+    FallBack,
     Keep,
     MoveMail,
     Nothing,
@@ -124,6 +132,7 @@ async def resume(
         if head.position == 0:
             raise UnknownRun(run)
         restored = await restore(store, run)
+        setting.go_on(restored.view)
         book = Book(store, setting.clock, lease, head.position, head.head, agent.redact)
         desk = setting.desk(book, restored.view, restored.prompt(setting.gauge))
         desk.knowledge = restored.knowledge
@@ -215,6 +224,9 @@ class Run:
             raise BadInput(f"Run {self.id} is at work in this handle already: wait for that to end.")
         self._going = True
         desk.announced = False
+        if desk.view.state == "failed" and desk.agent.model is not desk.models[0]:
+            take_model(desk, desk.models[0])
+            self._declared = False
         try:
             if desk.view.state != "running" and not desk.mail:
                 desk.mail = bool(await desk.book.store.inbox.waiting(self.id, 1))
@@ -338,6 +350,10 @@ class Run:
                 await keep(desk, act)
             case Repair():
                 desk.note(PersonSaid((Text(repair_text(act.why)),), "author"))
+            case FallBack():
+                fall_back(desk)
+                self._declared = False
+                self._declare_changes()
             case DropAsk():
                 desk.note(ModelInterrupted(act.turn, (), act.reason))
             case Stop() | Rest():

@@ -39,6 +39,7 @@ from shiftbook.payload import from_plain, to_plain
 from shiftbook.policies.decide import decide
 from shiftbook.prompt.epoch import Choice, Full, Growth, Rebuild
 from shiftbook.prompt.grow import adopt, grow, new_epoch
+from shiftbook.providers.pace import Pace
 from shiftbook.run.desk import Desk
 from shiftbook.run.step import Ask, AskAgain
 from shiftbook.tools.results import error_text, to_output
@@ -163,6 +164,11 @@ async def ask_again(desk: Desk, act: AskAgain) -> None:
 async def _send(desk: Desk, act: AskAgain, emit: Emit) -> Reply:
     if act.at_ms is not None and (wait_ms := act.at_ms - desk.clock.now_ms()) > 0:
         await desk.clock.sleep_ms(min(wait_ms, act.wait_ms))
+    model = desk.agent.model
+    pace: Pace | None = getattr(model, "pace", None)
+    tokens = desk.prompt.tokens
+    if pace is not None and await pace.enter(desk.clock, tokens):
+        desk.announced = False
     if not desk.announced:
         # Whoever slept through its lease must not pay for a reply that somebody else has by now.
         await desk.book.check_lease()
@@ -172,11 +178,18 @@ async def _send(desk: Desk, act: AskAgain, emit: Emit) -> Reply:
     limit = asyncio.timeout(None if limit_ms is None else limit_ms / 1000)
     try:
         async with limit:
-            return await desk.agent.model.reply(request, emit)
+            reply = await model.reply(request, emit)
     except TimeoutError as fault:
         if not limit.expired():
             raise
         raise ProviderFault(f"no reply within {(limit_ms or 0) / 1000} s", retryable=True) from fault
+    except ProviderFault as fault:
+        if pace is not None and fault.retry_after_ms is not None:
+            pace.close(desk.clock, fault.retry_after_ms)
+        raise
+    if pace is not None:
+        pace.settle(tokens, reply.usage)
+    return reply
 
 
 def request_of(desk: Desk, act: AskAgain, blobs: Mapping[str, bytes]) -> Request:

@@ -6,7 +6,7 @@ taken at the boundary of a turn or a dispatch and nowhere else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shiftbook.clock import Clock
 from shiftbook.entries import Warned
@@ -16,6 +16,7 @@ from shiftbook.policies import policy_named
 from shiftbook.projections.view import RunView
 from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.prompt.measure import Gauge
+from shiftbook.providers.promise import Provider
 from shiftbook.run.agent import Agent, declare
 from shiftbook.run.book import Book
 from shiftbook.run.desk import Desk, Watcher, facts_of
@@ -27,14 +28,23 @@ class Setting:
     def __init__(self, store: Store, agent: Agent, clock: Clock, watcher: Watcher) -> None:
         self.store, self.agent, self.clock, self.watcher = store, agent, clock, watcher
         _refuse_clashes(agent)
+        self.models = (agent.model, *agent.fallback)
         self.declaration = declare(agent)
         self.tools = {tool.name: tool for tool in agent.all_tools}
         self.schemas = tuple(tool.schema for tool in self.tools.values())
         self.gauge = Gauge(agent.told, self.schemas, filler=agent.fixed)
         self.gauge.check(agent.cap)
-        ready = getattr(agent.model, "check", None)
-        if ready is not None:
-            ready()
+        for model in self.models:
+            ready = getattr(model, "check", None)
+            if ready is not None:
+                ready()
+
+    def go_on(self, view: RunView) -> None:
+        """Take the model that the run was with, unless it rests because none of them could be had."""
+        for model in self.models[1:]:
+            if model.name == view.model and view.state != "failed":
+                self.agent = _with(self.agent, self.models, model)
+                self.declaration = declare(self.agent)
 
     def desk(self, book: Book, view: RunView, prompt: EpochPrompt) -> Desk:
         """The desk for that run."""
@@ -44,6 +54,7 @@ class Setting:
             view=view,
             prompt=prompt,
             agent=self.agent,
+            models=self.models,
             declaration=self.declaration,
             policy=policy_named(self.agent.policy),
             gauge=self.gauge,
@@ -52,6 +63,25 @@ class Setting:
             facts=facts_of(self.tools),
             schemas=self.schemas,
         )
+
+
+def take_model(desk: Desk, model: Provider) -> None:
+    """Go on with another of the agent's models; it is declared with the next thing that the run does."""
+    desk.agent = _with(desk.agent, desk.models, model)
+    desk.declaration = declare(desk.agent)
+
+
+def _with(agent: Agent, models: tuple[Provider, ...], model: Provider) -> Agent:
+    """The agent with that one of its models in use."""
+    return replace(agent, model=model, fallback=tuple(each for each in models if each is not model))
+
+
+def fall_back(desk: Desk) -> None:
+    """Go on with the model after the one in use, and say so."""
+    model = desk.models[desk.models.index(desk.agent.model) + 1]
+    gone = desk.agent.model.name
+    desk.note(Warned("model changed", f"The model {gone} cannot be had; the run goes on with {model.name}."))
+    take_model(desk, model)
 
 
 async def open_toolboxes(agent: Agent) -> None:

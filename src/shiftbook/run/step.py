@@ -24,6 +24,9 @@ GONE_TEXT = (
     "The outcome of this call is unknown: it was cut off, and its tool has been changed or removed since, so "
     "it was not repeated. It may or may not have taken effect. Do not assume either; check first."
 )
+UNAVAILABLE = frozenset({401, 402, 403, 404, 410, 429})
+"""The status of a fault that is not to be retried and says that this model cannot be had: key, bill,
+permission, name, quota. Every other such fault is the request's own, and another model would meet it too."""
 RECORDING_ENDS = "the recording ends here"
 NEVER_STARTED_TEXT = "This call was not started: {why}. Nothing was done."
 
@@ -54,6 +57,8 @@ class Situation:
     conversational: bool = False
     turns: int | None = None
     """How many turns the model can answer in all, where it is a recording; else None."""
+    others: int = 0
+    """Models that may take over from the one in use."""
     unfit: str | None = None
     """Why the last reply is not the output that the agent declares; None when it is, or none is declared."""
 
@@ -122,6 +127,11 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True)
+class FallBack:
+    """The model in use cannot be had: go on with the next one, in a new epoch."""
+
+
+@dataclass(frozen=True, slots=True)
 class DropAsk:
     """Close the open request: the run is cancelled and its reply is not wanted any more."""
 
@@ -161,6 +171,7 @@ Act = (
     | Settle
     | Keep
     | Repair
+    | FallBack
     | DropAsk
     | Stop
     | Rest
@@ -181,7 +192,7 @@ def step(view: RunView, now: Situation, limits: Limits) -> Act:
     if view.calls:
         return _calls(view, now, limits)
     if view.ask is not None:
-        return _open_ask(view, limits)
+        return _open_ask(view, now, limits)
     if now.mail:
         return MoveMail()
     if view.interruptions > limits.interruptions:
@@ -254,10 +265,12 @@ def _cut_off(call: OpenCall, facts: ToolFacts | None, limits: Limits) -> Act | N
     return None
 
 
-def _open_ask(view: RunView, limits: Limits) -> Act:
+def _open_ask(view: RunView, now: Situation, limits: Limits) -> Act:
     ask = view.ask
     assert ask is not None
     if ask.gave_up or ask.tried > limits.retries:
+        if now.others and (ask.tried > limits.retries or ask.status in UNAVAILABLE):
+            return FallBack()
         return Rest("failed", f"turn {ask.turn}: the model could not be asked")
     return AskAgain(ask.turn, ask.failures + 1, ask.retry_at_ms, ask.wait_ms)
 

@@ -118,8 +118,13 @@ class Seams:
         return cast(Clock, _DyingClock(self, clock))
 
     def agent(self, agent: Agent) -> Agent:
-        """The agent with its model and tools wrapped."""
-        return replace(agent, model=self.provider(agent.model), tools=tuple(map(self.tool, agent.tools)))
+        """The agent with its models and tools wrapped."""
+        return replace(
+            agent,
+            model=self.provider(agent.model),
+            fallback=tuple(map(self.provider, agent.fallback)),
+            tools=tuple(map(self.tool, agent.tools)),
+        )
 
     def reach(self, seam: str, moment: Moment) -> None:
         """Pass a point, or die at it. For seams of your own; raises `Crash` for ever after a death."""

@@ -41,6 +41,7 @@ from shiftbook.run.restore import restore, snapshot_of
 from shiftbook.run.setting import (
     Setting,
     close_toolboxes,
+    declare_changes,
     fall_back,
     look_again,
     open_toolboxes,
@@ -325,8 +326,10 @@ class Run:
             if looked.changed:
                 self._declared = False
                 return False
-        if not isinstance(act, Nothing) and self._declare_changes():
-            return False  # With another agent another thing may be next.
+        if not isinstance(act, Nothing) and not self._declared:
+            self._declared = True
+            if declare_changes(desk):
+                return False  # With another agent another thing may be next.
         match act:
             case Nothing():
                 await desk.book.commit()
@@ -352,8 +355,8 @@ class Run:
                 desk.note(PersonSaid((Text(repair_text(act.why)),), "author"))
             case FallBack():
                 fall_back(desk)
-                self._declared = False
-                self._declare_changes()
+                self._declared = True
+                declare_changes(desk)
             case DropAsk():
                 desk.note(ModelInterrupted(act.turn, (), act.reason))
             case Stop() | Rest():
@@ -366,33 +369,6 @@ class Run:
             return None
         self._snapshot_at = desk.view.position
         return snapshot_of(desk.view, desk.knowledge, desk.prompt, desk.fresh)
-
-    def _declare_changes(self) -> bool:
-        """Write down a changed agent, once, before the first thing that it does; whether it was changed.
-
-        Its author's rules as well; what is fresh after that comes with the next request.
-        """
-        desk = self._desk
-        if self._declared:
-            return False
-        self._declared = True
-        declaration = desk.declaration.entry
-        view = desk.view
-        if (view.declaration, view.model, view.policy, view.cap, view.contracts) == (
-            declaration.declaration,
-            declaration.model,
-            declaration.policy,
-            declaration.cap,
-            declaration.contracts,
-        ):
-            return set_rules(desk)
-        desk.note(declaration, blobs={declaration.declaration: desk.declaration.blob})
-        if view.prompt_epoch == 0:
-            desk.prompt = first_prompt(view.declaration, desk.gauge)
-        if view.ask is not None:
-            desk.note(ModelInterrupted(view.ask.turn, (), "the agent was changed before the reply came"))
-        set_rules(desk)
-        return True
 
 
 async def _rest(desk: Desk, act: Stop | Rest) -> bool:

@@ -9,17 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shiftbook.clock import Clock
-from shiftbook.entries import Warned
+from shiftbook.entries import ModelInterrupted, Warned
 from shiftbook.errors import AgentMistake, CapTooSmall
 from shiftbook.journal.promises import Store
 from shiftbook.policies import policy_named
 from shiftbook.projections.view import RunView
 from shiftbook.prompt.epoch import EpochPrompt
+from shiftbook.prompt.grow import first_prompt
 from shiftbook.prompt.measure import Gauge
 from shiftbook.providers.promise import Provider
 from shiftbook.run.agent import Agent, declare
 from shiftbook.run.book import Book
 from shiftbook.run.desk import Desk, Watcher, facts_of
+from shiftbook.run.noting import set_rules
 
 
 class Setting:
@@ -101,6 +103,29 @@ async def close_toolboxes(agent: Agent) -> None:
     """Close what `open_toolboxes` has opened."""
     for box in reversed(agent.toolboxes):
         await box.close()
+
+
+def declare_changes(desk: Desk) -> bool:
+    """Stage what has changed of the agent since it was last declared; whether anything has.
+
+    Its author's rules as well; what is fresh after that comes with the next request.
+    """
+    declaration, view = desk.declaration.entry, desk.view
+    if (view.declaration, view.model, view.policy, view.cap, view.contracts) == (
+        declaration.declaration,
+        declaration.model,
+        declaration.policy,
+        declaration.cap,
+        declaration.contracts,
+    ):
+        return set_rules(desk)
+    desk.note(declaration, blobs={declaration.declaration: desk.declaration.blob})
+    if view.prompt_epoch == 0:
+        desk.prompt = first_prompt(view.declaration, desk.gauge)
+    if view.ask is not None:
+        desk.note(ModelInterrupted(view.ask.turn, (), "the agent was changed before the reply came"))
+    set_rules(desk)
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from shiftbook.run.agent import Agent, Declaration
 from shiftbook.run.answer import Unfit
 from shiftbook.run.book import Book
 from shiftbook.run.booktools import BookTool
+from shiftbook.run.search import Recall, search_words
 from shiftbook.run.step import Situation, ToolFacts
 from shiftbook.tools.contract import Tool, contract_digest
 
@@ -74,6 +75,8 @@ class Desk:
     schemas: tuple[ToolSchema, ...]
     knowledge: Knowledge = field(default_factory=Knowledge)
     """What the run knows: rules, statements, plan, tallies, working set."""
+    recall: Recall = search_words
+    """What `recall` finds older entries by."""
     fresh: list[Entry] = field(default_factory=list)
     """Model-visible entries that no prompt of this epoch holds yet."""
     asked_ms: int | None = None

@@ -6,8 +6,6 @@ made again with the same result. What was paid for is committed before the journ
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-
 from shiftbook.entries import (
     MODEL_VISIBLE,
     ActionFinished,
@@ -19,7 +17,6 @@ from shiftbook.entries import (
     TallyChanged,
     UserContent,
 )
-from shiftbook.journal.promises import Store
 from shiftbook.messages import Media, Text
 from shiftbook.prompt.cut import level
 from shiftbook.prompt.told import amount_text, entry_text, recalled_text, tally_name
@@ -27,15 +24,11 @@ from shiftbook.run.book import read_entries
 from shiftbook.run.booktools import RECALL_CHARS_MAX, Search, Slice, kept_by
 from shiftbook.run.desk import Desk
 from shiftbook.run.noting import put_down
-from shiftbook.run.search import search_words
 from shiftbook.run.step import Keep
 from shiftbook.tools.contract import BadArguments
 
-Recall = Callable[[Store, str, str, int], Awaitable[Sequence[int]]]
-"""Store, run, query and limit to the positions of entries about it, the best first."""
 
-
-async def keep(desk: Desk, act: Keep, recall: Recall = search_words) -> None:
+async def keep(desk: Desk, act: Keep) -> None:
     """Do what a call of a book tool asks for, and give it its one answer. Both are only staged."""
     call = desk.view.calls[act.call]
     try:
@@ -46,7 +39,7 @@ async def keep(desk: Desk, act: Keep, recall: Recall = search_words) -> None:
     match what:
         case Search():
             await desk.book.commit()
-            await _search(desk, act, what, recall)
+            await _search(desk, act, what)
         case Slice():
             await desk.book.commit()
             await _read(desk, act, what)
@@ -73,9 +66,9 @@ def _said(desk: Desk, entry: Entry) -> str:
     return f"On record as {at}."
 
 
-async def _search(desk: Desk, act: Keep, what: Search, recall: Recall) -> None:
+async def _search(desk: Desk, act: Keep, what: Search) -> None:
     store, run = desk.book.store, desk.book.run
-    positions = list(dict.fromkeys(await recall(store, run, what.query, what.limit)))[: what.limit]
+    positions = list(dict.fromkeys(await desk.recall(store, run, what.query, what.limit)))[: what.limit]
     found = [entry for at in positions for entry in await _entry(desk, at)]
     found.sort(key=lambda entry: entry.position)
     height = level([len(entry_text(entry)) for entry in found], RECALL_CHARS_MAX)

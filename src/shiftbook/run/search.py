@@ -8,12 +8,16 @@ earlier is a copy and is not found again.
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable, Sequence
 
 from shiftbook.entries import ActionFinished, Entry, ModelAnswered, ModelInterrupted, PersonSaid
 from shiftbook.journal.promises import PAGE_ROWS, Store
 from shiftbook.messages import Call
 from shiftbook.prompt.told import entry_text
 from shiftbook.run.book import read_entries
+
+Recall = Callable[[Store, str, str, int], Awaitable[Sequence[int]]]
+"""Store, run, query and limit to the positions of entries about it, the best first."""
 
 SAID = (PersonSaid, ModelAnswered, ModelInterrupted, ActionFinished)
 """The kinds that hold words of their own."""

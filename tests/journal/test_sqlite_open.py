@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import apsw
 import pytest
@@ -47,6 +47,56 @@ def test_opening_again_migrates_nothing(tmp_path: Path) -> None:
     before = [raw(path, question) for question in asked]
     asyncio.run(make(path, seed=1))
     assert [raw(path, question) for question in asked] == before
+
+
+def renamed(folder: Path, before: str, after: str) -> None:
+    """A database, its log and its index, under another name."""
+    for file in folder.glob(f"{before}*"):
+        file.rename(folder / file.name.replace(before, after))
+
+
+@pytest.mark.parametrize("commits", ["in-loop", "writer"])
+@pytest.mark.parametrize("what", ["deleted", "replaced"])
+def test_a_file_that_is_gone_from_its_place_takes_no_more_commits(
+    commits: Literal["in-loop", "writer"], what: str, tmp_path: Path
+) -> None:
+    """SQLite would go on in a file that no path leads to, and everything in it would be lost at the end."""
+
+    async def main() -> None:
+        path = tmp_path / "book.db"
+        run = await make(path)
+        store = await open_store(str(path), commits=commits)
+        writer = await holding(store, run)
+        await writer.append(said("before"))
+        renamed(tmp_path, "book.db", "kept.db")
+        if what == "replaced":
+            await make(path, seed=1)
+        before = writer.position
+        with pytest.raises(StoreUnusable, match="was deleted, moved or replaced"):
+            await writer.append(said("lost"))
+        renamed(tmp_path, "book.db", "other.db")
+        renamed(tmp_path, "kept.db", "book.db")
+        assert (await store.entries.head(run)).position == before
+        await writer.append(said("after"))
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_store_can_be_opened_again_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease is renewed on a connection of its own; a tool may have gone to another folder by then."""
+
+    async def main() -> None:
+        monkeypatch.chdir(tmp_path)
+        store = await open_store("book.db")
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        await (await open_store(store.name, create=False)).close()
+        await store.close()
+
+    asyncio.run(main())
 
 
 def test_durability_is_read_back(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ class SqliteStore:
     """Keeps the promise `Store`. Make one with `open_sqlite`; it belongs to the loop that made it."""
 
     def __init__(self, address: Address, clock: Clock, reader: Reader, commits: Commits, news: News) -> None:
-        self.name = address.name
+        # Absolute, so that the store can be opened again from whatever folder a tool has gone to.
+        self.name = address.name if address.in_memory else address.target
         self.entries = SqliteEntries(reader, commits, news, clock)
         self.leases = SqliteLeases(reader, commits)
         self.inbox = SqliteInbox(reader, commits)

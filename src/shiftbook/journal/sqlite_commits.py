@@ -18,6 +18,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Protocol, TypeVar
 
+from shiftbook.errors import StoreUnusable
 from shiftbook.journal.sqlite_database import Database
 from shiftbook.journal.sqlite_errors import DRIVER_ERRORS, closed
 
@@ -50,6 +51,7 @@ class InLoop:
     async def write(self, job: Callable[[Database], T]) -> T:
         if self._closed:
             raise closed(self._database.address.name)
+        self._database.check_place()
         try:
             result = job(self._database)
         except DRIVER_ERRORS as error:
@@ -148,6 +150,12 @@ class WriterThread:
         self._database.connection.close(True)
 
     def _commit(self, group: Sequence[_Waiting]) -> None:
+        try:
+            self._database.check_place()
+        except StoreUnusable as error:
+            for waiting in group:
+                waiting.error = error
+            return
         if len(group) > 1 and self._commit_together(group):
             return
         for waiting in group:

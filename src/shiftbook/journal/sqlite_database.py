@@ -9,6 +9,7 @@ triggers, no functions in its schema, no extensions.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ class Database:
     database; `transaction` joins the one that is open, so that a job is the same alone and in a group.
     """
 
-    __slots__ = ("_numbers", "address", "busy_ms", "clock", "connection", "joined", "standings")
+    __slots__ = ("_numbers", "_opened", "address", "busy_ms", "clock", "connection", "joined", "standings")
 
     def __init__(self, connection: apsw.Connection, address: Address, clock: Clock, busy_ms: int) -> None:
         self.connection = connection
@@ -74,6 +75,31 @@ class Database:
         self.standings: dict[int, tuple[int, Standing]] = {}
         """Run number -> (position, the standing there). Entries are never changed, so it stays true."""
         self._numbers: dict[str, int] = {}
+        self._opened: tuple[int, int] | None = None
+
+    def stay_here(self) -> None:
+        """From now on `check_place` holds the file that the path names against the one that it names now."""
+        self._opened = self._file()
+
+    def check_place(self) -> None:
+        """Raise `StoreUnusable` when the file was deleted, moved or replaced since: a commit would be lost.
+
+        SQLite goes on in a file that no path leads to any more, without a word.
+        """
+        if self._opened is not None and self._file() != self._opened:
+            raise StoreUnusable(
+                f"{self.address.name} was deleted, moved or replaced while it was in use; nothing of this "
+                "was written. Put the file and its -wal file back, or resume from where they are now."
+            )
+
+    def _file(self) -> tuple[int, int] | None:
+        if self.address.in_memory:
+            return None
+        try:
+            found = os.stat(self.address.target)  # noqa: PTH116 - once a commit, and a Path costs twice as much
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def rows(self, statement: str, bindings: tuple[apsw.SQLiteValue, ...] = ()) -> list[tuple[Any, ...]]:
         """All rows of a statement, which is finished then and keeps no lock."""
@@ -162,6 +188,7 @@ async def open_database(
             await _make_durable(database, fresh=number == 0)
             _migrate(database)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        database.stay_here()
         return database
     except DRIVER_ERRORS as error:
         _let_go(connection)

@@ -8,9 +8,10 @@ Nothing here knows a wire format, a database or a clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from itertools import islice
+from typing import Any, Literal, Protocol, overload
 
 Side = Literal["user", "assistant"]
 StopReason = Literal["end", "calls", "length", "refusal", "pause", "other"]
@@ -92,6 +93,33 @@ class Block:
     parts: tuple[Part, ...]
     kind: str = ""
     entries: tuple[int, ...] = ()
+
+
+class First(Sequence[Block]):
+    """The blocks that a list holds now: it may grow at its end, and this stays as it is, without a copy."""
+
+    __slots__ = ("_blocks", "_count")
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._blocks = blocks
+        self._count = len(blocks)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Block]:
+        return islice(self._blocks, self._count)
+
+    @overload
+    def __getitem__(self, index: int) -> Block: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Block]: ...
+
+    def __getitem__(self, index: int | slice) -> Block | Sequence[Block]:
+        if isinstance(index, slice):
+            return [self._blocks[at] for at in range(*index.indices(self._count))]
+        return self._blocks[range(self._count)[index]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,7 +208,7 @@ async def _attempt(desk: Desk, call: OpenCall, attempt: int) -> Ended:
         return _not_known(fault) if isinstance(fault, OutcomeUnknown) else _failed(fault)
     except BadArguments as fault:
         return Ended(
-            "failed", (Text(f"The arguments do not fit: {error_message(fault)}. Nothing was done."),)
+            "failed", (Text(f"{error_message(fault)} Nothing was done."),)
         )
     except OutcomeUnknown as fault:
         return _not_known(fault)

@@ -21,13 +21,14 @@ from shiftbook.entries import (
     Warned,
     What,
 )
-from shiftbook.errors import Damaged, NotCanonical, ProviderFault, StoreError
+from shiftbook.errors import AgentMistake, Damaged, NotCanonical, ProviderFault, StoreError
 from shiftbook.journal.promises import Snapshot
 from shiftbook.messages import (
     AssistantPart,
     Call,
     CallDelta,
     Emit,
+    First,
     Json,
     Reply,
     ReplyEvent,
@@ -37,15 +38,21 @@ from shiftbook.messages import (
 )
 from shiftbook.payload import from_plain, to_plain
 from shiftbook.policies.decide import decide
-from shiftbook.prompt.epoch import Choice, Full, Growth, Rebuild
+from shiftbook.projections.knowledge import needed
+from shiftbook.prompt.brief import BRIEF_KINDS
+from shiftbook.prompt.epoch import Choice, Decided, Full, Growth, Rebuild, WantReport
 from shiftbook.prompt.grow import adopt, grow, new_epoch
 from shiftbook.providers.pace import Pace
 from shiftbook.run.desk import Desk
+from shiftbook.run.report import write_report
 from shiftbook.run.step import Ask, AskAgain
 from shiftbook.tools.results import error_text, to_output
 
 TASK_NAME = "model request"
 """Names the task of a model request, so that a stop can cut it short and leave actions alone."""
+
+REPORTS_MAX = 2
+"""Reports that are written for one decision."""
 
 ERROR_CHARS_MAX = 2_000
 """A provider's error message is kept up to this length."""
@@ -66,7 +73,7 @@ async def ask(desk: Desk, act: Ask, snapshot: Snapshot | None = None) -> Full | 
     The request itself is sent by `ask_again` right after: an announced request is no different from one
     that a dead process has announced. Returns `Full` when the policy cannot add anything.
     """
-    choice = _choose(desk)
+    choice = _decided(desk)
     if isinstance(choice, Full):
         return choice
     whats: list[What] = [Warned(what, detail) for what, detail in choice.warnings]
@@ -74,7 +81,8 @@ async def ask(desk: Desk, act: Ask, snapshot: Snapshot | None = None) -> Full | 
     if isinstance(choice, Rebuild):
         number = desk.view.prompt_epoch + 1
         whats.append(EpochOpened(number, choice.reason, choice.head, choice.numbers))
-        growth = new_epoch(desk.prompt, choice, number, desk.view.declaration, desk.fresh, desk.gauge)
+        known = [*needed(desk.knowledge, BRIEF_KINDS.values()), *desk.fresh]
+        growth = new_epoch(desk.prompt, choice, number, desk.view.declaration, known, desk.gauge)
     else:
         if desk.view.prompt_epoch == 0:
             whats.append(EpochOpened(1, "start"))
@@ -100,6 +108,18 @@ async def ask(desk: Desk, act: Ask, snapshot: Snapshot | None = None) -> Full | 
     return None
 
 
+def _decided(desk: Desk) -> Decided:
+    """What the policy chooses, once the report that it wants is written. `AgentMistake` if it wants more."""
+    for _ in range(REPORTS_MAX + 1):
+        choice = _choose(desk)
+        if not isinstance(choice, WantReport):
+            return choice
+        write_report(desk, choice)
+    raise AgentMistake(
+        f"The policy {desk.policy.name!r} asks for one report after another: it has to use what it is given."
+    )
+
+
 def _choose(desk: Desk) -> Choice:
     changed = desk.prompt.declaration != desk.view.declaration and desk.view.prompt_epoch > 0
     return decide(
@@ -110,6 +130,8 @@ def _choose(desk: Desk) -> Choice:
         cap=desk.agent.cap,
         mark=desk.agent.low_water,
         reason="the agent changed" if changed else None,
+        knowledge=desk.knowledge,
+        gap_ms=None if desk.asked_ms is None else max(desk.clock.now_ms() - desk.asked_ms, 0),
     )
 
 
@@ -201,7 +223,7 @@ def request_of(desk: Desk, act: AskAgain, blobs: Mapping[str, bytes]) -> Request
         model=desk.agent.model.name,
         instructions=desk.agent.told,
         tools=desk.schemas,
-        blocks=desk.prompt.blocks,
+        blocks=First(desk.prompt.blocks),
         parameters=desk.agent.parameters,
         marks=(desk.prompt.first_end, desk.prompt.last_end),
         blob=blobs.__getitem__,

@@ -8,7 +8,8 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiftbook.prompt.recall import Memory, Record, unit_numbers
+from shiftbook.projections.recall_units import unit_numbers
+from shiftbook.prompt.recall import Memory, Record
 from shiftbook.prompt.recall_pack import (
     KEEP_CHARS,
     LONG_WORDS,
@@ -147,7 +148,7 @@ def test_replies_count_for_more_when_the_question_asks_for_them() -> None:
 def test_units_are_a_turn_each() -> None:
     voices = ["person", "reply", "result", "result", "reply", "result", "person", "person", "reply"]
     assert unit_numbers(voices) == [0, 0, 0, 0, 1, 1, 2, 3, 3]  # type: ignore[arg-type]
-    assert unit_numbers(["result", "reply"]) == [0, 1]
+    assert unit_numbers(["result", "reply", "reply"]) == [0, 0, 1]
     assert unit_numbers([]) == []
 
 

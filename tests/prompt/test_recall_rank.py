@@ -6,9 +6,10 @@ import math
 
 import pytest
 
+from shiftbook.projections.recall_units import Statistics, UnitWords, unit_words
 from shiftbook.prompt import recall_rank
 from shiftbook.prompt.recall_question import Question, question, room
-from shiftbook.prompt.recall_rank import Statistics, UnitWords, rank, unit_words
+from shiftbook.prompt.recall_rank import rank
 
 
 def said(count: int, length: int = 10) -> UnitWords:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
-from shiftbook.prompt.recall_pack import KEEP_CHARS, Found, Piece, Voice, pack
+from shiftbook.projections.recall_units import Statistics, UnitWords, Voice, unit_numbers, unit_words
+from shiftbook.prompt.recall_pack import KEEP_CHARS, Found, Piece, pack
 from shiftbook.prompt.recall_question import Question, question
-from shiftbook.prompt.recall_rank import Statistics, UnitWords, rank, unit_words
+from shiftbook.prompt.recall_rank import rank
 
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """Texts to vectors of one length, the same for the same text: a seam for static embeddings."""
@@ -106,17 +106,3 @@ class Memory:
             unit: sum(a * b for a, b in zip(asked, vector, strict=True))
             for unit, vector in self._vectors.items()
         }
-
-
-def unit_numbers(voices: Sequence[Voice]) -> list[int]:
-    """The unit of each record, from 0: a person's words open one, so does a reply after another reply.
-
-    Results belong to the reply before them.
-    """
-    opens: list[int] = []
-    has_reply = True
-    for place, voice in enumerate(voices):
-        is_new = voice == "person" or (voice == "reply" and has_reply)
-        opens.append(1 if is_new and place else 0)
-        has_reply = voice == "reply" or (has_reply and not is_new)
-    return list(accumulate(opens))

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from shiftbook.projections.recall_units import Voice
 from shiftbook.prompt.recall_question import Question
-
-Voice = Literal["person", "reply", "result"]
 
 KEEP_CHARS = 600
 """What is kept of a cut entry: the renderer shows two thirds of it from the head, 400 characters, which is

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from shiftbook.prompt.recall_terms import content_terms
+from shiftbook.projections.recall_terms import content_terms
 
 Kind = Literal["point", "order", "summary"]
 
@@ -35,7 +35,8 @@ _ORDER = re.compile(
 _SUMMARY = re.compile(r"\b(?:summar\w+|overview|recap\w*|everything|outline|comprehensive)\b", re.IGNORECASE)
 _TOLD = re.compile(
     r"\b(?:(?:did|have|had) you|you(?:['\u2019]ve| have| had)?\s+(?:recommended|suggested|said|told|"
-    r"mentioned|advised|proposed|listed|explained|provided|gave|given|described|wrote|shared|helped|showed))\b",
+    r"mentioned|advised|proposed|listed|explained|provided|gave|given|described|wrote|shared|helped|"
+    r"showed))\b",
     re.IGNORECASE,
 )
 

@@ -1,11 +1,10 @@
 """How useful each unit of a run is for a question: a hand rule of text ranking, with no training.
 
-A unit is one thing that a person said with the replies and results that followed it, or a later reply with
-its results; units are numbered in the run's order. Its two texts, what was said and what was done, are ranked
-apart by BM25, and the rankings are joined by reciprocal rank, so that their scales need not agree. The score
-spreads to the units around, since an answer stands beside its question. The shape of the rule and the
-constants without another source come from a shared study on BEAM and LoCoMo ("the hand rule"); those marked
-*tuned* were chosen on the tuning half of `shiftbook study recall`, see docs/decisions.
+A unit (`projections.recall_units`) has two texts, what was said and what was done. They are ranked apart by
+BM25, and the rankings are joined by reciprocal rank, so that their scales need not agree. The score spreads
+to the units around, since an answer stands beside its question. The shape of the rule and the constants
+without another source come from a shared study on BEAM and LoCoMo ("the hand rule"); those marked *tuned*
+were chosen on the tuning half of `shiftbook study recall` (docs/decisions/0012-recall-by-a-hand-rule.md).
 
 The same question, statistics and units give the same floats: sums run in a fixed order, ties go by position.
 """
@@ -13,14 +12,11 @@ The same question, statistics and units give the same floats: sums run in a fixe
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
+from shiftbook.projections.recall_units import Statistics, UnitWords
 from shiftbook.prompt.recall_question import Question
-from shiftbook.prompt.recall_terms import terms
 
 BM25_K1 = 1.2
 """How soon a repeated term stops counting: Robertson's usual value."""
@@ -50,57 +46,6 @@ SET_POWER = 1
 """For a set it falls off slower. Tuned: event ordering +.04."""
 TOLD_BEFORE = 1.0
 """For a set: how far a unit is discounted when all that is relevant was said before. Tuned: +.01 to +.03."""
-
-_OPENS_ACKNOWLEDGING = re.compile(
-    r"\W*(?:thanks|thank you|ok|okay|sounds|great|got it|sure|yeah|yes|cool|perfect|alright|awesome|nice|"
-    r"i see|right|understood)\b",
-    re.IGNORECASE,
-)
-_DIGIT = re.compile(r"\d")
-
-
-@dataclass(frozen=True, slots=True)
-class UnitWords:
-    """What the ranking knows of a unit: counts of terms, lengths in terms, and three traits."""
-
-    said: Mapping[str, int]
-    done: Mapping[str, int]
-    said_length: int
-    done_length: int
-    acknowledges: bool = False
-    has_number: bool = False
-    novelty: float = 0.0
-    """The share of its distinct terms that stood in no unit before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """Of the whole run, whatever part of it is ranked: how many units have words of a side, how long these
-    are together in terms, and in how many units of that side each of the question's terms stands."""
-
-    said_units: int
-    said_length: int
-    done_units: int
-    done_length: int
-    said_in: Mapping[str, int]
-    done_in: Mapping[str, int]
-
-
-def unit_words(said: Sequence[str], done: Sequence[str], known: Container[str]) -> UnitWords:
-    """A unit's words from its texts; `known` are the terms of all units before it."""
-    said_terms = Counter(term for text in said for term in terms(text))
-    done_terms = Counter(term for text in done for term in terms(text))
-    distinct = said_terms or done_terms
-    fresh = sum(1 for term in distinct if term not in known)
-    return UnitWords(
-        said=said_terms,
-        done=done_terms,
-        said_length=sum(said_terms.values()),
-        done_length=sum(done_terms.values()),
-        acknowledges=bool(said) and _OPENS_ACKNOWLEDGING.match(said[0]) is not None,
-        has_number=any(_DIGIT.search(text) for text in (said or done)),
-        novelty=fresh / len(distinct) if distinct else 0.0,
-    )
 
 
 def rank(

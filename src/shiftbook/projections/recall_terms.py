@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shiftbook.prompt.recall_stem import stem
+from shiftbook.projections.recall_stem import stem
 
 READ_CHARS = 20_000
 """Characters read at each end of a text: a longer one is found by its head and its tail."""

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiftbook.prompt.recall_stem import stem
-from shiftbook.prompt.recall_terms import READ_CHARS, TERM_CHARS, content_terms, terms
+from shiftbook.projections.recall_stem import stem
+from shiftbook.projections.recall_terms import READ_CHARS, TERM_CHARS, content_terms, terms
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, datetime, time
 from decimal import Decimal
 from json import encoder as json_encoder
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from shiftbook.errors import NotCanonical
 
@@ -123,36 +123,41 @@ def _make_json() -> Callable[[object], str]:
 _json = _make_json()
 
 
-def _is_plain(value: object, room: int) -> bool:
+def _is_plain(value: Any, room: int) -> bool:
     """Whether plain JSON says it all; where that is not plain to see, False: `_lower` looks closely.
 
     `room` is how many containers may still nest here.
     """
+    # On the way of every entry: the checks of what a container holds stand in its loop, without a call each.
     kind = type(value)
     if kind in _FREE:
         return True
     if kind is int:
-        return -INT_SAFE_MAX <= cast(int, value) <= INT_SAFE_MAX
+        return bool(-INT_SAFE_MAX <= value <= INT_SAFE_MAX)
     if kind is float:
-        return cast(float, value) - cast(float, value) == 0.0
+        return bool(value - value == 0.0)
     if not room:
         return False
     if kind is dict:
-        table = cast("dict[object, object]", value)
-        if len(table) == 1:
-            (key,) = table
+        if len(value) == 1:
+            (key,) = value
             if type(key) is str and key[:1] == "$":
                 return False
-        for key, item in table.items():
-            if type(key) is not str or (type(item) not in _FREE and not _is_plain(item, room - 1)):
+        for key in value:
+            if type(key) is not str:
                 return False
-        return True
-    if kind is list or kind is tuple:
-        for item in cast("list[object]", value):
-            if type(item) not in _FREE and not _is_plain(item, room - 1):
-                return False
-        return True
-    return False
+        items = value.values()
+    elif kind is list or kind is tuple:
+        items = value
+    else:
+        return False
+    for item in items:
+        kind = type(item)
+        if kind in _FREE or (kind is int and -INT_SAFE_MAX <= item <= INT_SAFE_MAX):
+            continue
+        if not _is_plain(item, room - 1):
+            return False
+    return True
 
 
 def _lower(value: object, room: int, path: tuple[object, ...]) -> object:

@@ -7,7 +7,7 @@ the same value as folding at once. A call is open from the reply that asked for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shiftbook.entries import (
@@ -128,11 +128,20 @@ def action_key(run: str, call: str) -> str:
 
 def add_usage(one: Usage, other: Usage) -> Usage:
     """The sum, where what was not reported on both sides stays "not reported"."""
+    return Usage(
+        _sum(one.uncached, other.uncached),
+        _sum(one.cache_read, other.cache_read),
+        _sum(one.cache_write_5m, other.cache_write_5m),
+        _sum(one.cache_write_1h, other.cache_write_1h),
+        _sum(one.output, other.output),
+        _sum(one.reasoning, other.reasoning),
+    )
 
-    def both(a: int | None, b: int | None) -> int | None:
-        return None if a is None and b is None else (a or 0) + (b or 0)
 
-    return Usage(*(both(getattr(one, item.name), getattr(other, item.name)) for item in fields(Usage)))
+def _sum(one: int | None, other: int | None) -> int | None:
+    if one is None:
+        return other
+    return one if other is None else one + other
 
 
 def _wakes(view: RunView, entry: Entry, what: Any) -> None:

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from shiftbook.canonical import decode, encode
+from shiftbook.canonical import encode
 from shiftbook.entries import (
     EpochOpened,
     ModelAnswered,
@@ -29,7 +29,6 @@ from shiftbook.messages import (
     CallDelta,
     Emit,
     First,
-    Json,
     Reply,
     ReplyEvent,
     Request,
@@ -261,8 +260,11 @@ def _entry_of(desk: Desk, act: AskAgain, reply: Reply) -> ModelAnswered:
             parts.append(part)
         model = reply.model if reply.model != desk.agent.model.name else None
         what = ModelAnswered(act.turn, tuple(parts), reply.stop, reply.usage, model, act.attempt)
-        read_back: Json = decode(encode(to_plain(what)))
-        from_plain(type(what).__name__, read_back)
+        plain = to_plain(what)
+        encode(
+            plain
+        )  # What has a canonical text is read back as it was: that much is the text's own promise.
+        from_plain(type(what).__name__, plain)
     except Exception as fault:
         came = to_output(reply, payload_bytes_max=ERROR_CHARS_MAX).content
         words = "".join(each.text for each in came if isinstance(each, Text))

@@ -14,16 +14,22 @@ from shiftbook.prompt.recall_pack import (
     KEEP_CHARS,
     LONG_WORDS,
     REPLY_WEIGHT,
+    UNMATCHED,
     WANTED_REPLY_WEIGHT,
     Found,
     Piece,
     pack,
 )
 from shiftbook.prompt.recall_question import question
+from shiftbook.prompt.recall_rank import Ranked
 
 WORDS = ["lease", "journal", "Kestrel-9", "src/app.py", "deployed", "the", "you", "42", "café", "鍵管理", ""]
 texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join) | st.text(max_size=30)
 POINT = question("Where is the key?")
+
+
+def ranked(useful: dict[int, float], **answers: float) -> Ranked:
+    return Ranked(useful, {int(unit[1:]): match for unit, match in answers.items()})
 
 
 @st.composite
@@ -112,19 +118,19 @@ def test_packs_by_use_for_a_token() -> None:
     pieces = [Piece(1, 1, "person", 100), Piece(2, 2, "person", 10), Piece(3, 3, "person", 30)]
     useful = {1: 1.0, 2: 0.3, 3: 0.5}
     # For a token: 0.01, 0.03 and 0.0167; so 2, then 3, and 1 does not fit any more.
-    assert pack(POINT, useful, pieces, 100) == (Found(2, None, 10), Found(3, None, 30))
-    assert [each.position for each in pack(POINT, useful, pieces, 140)] == [1, 2, 3]
+    assert pack(POINT, ranked(useful), pieces, 100) == (Found(2, None, 10), Found(3, None, 30))
+    assert [each.position for each in pack(POINT, ranked(useful), pieces, 140)] == [1, 2, 3]
 
 
 def test_what_does_not_fit_is_passed_over_and_the_next_is_tried() -> None:
     pieces = [Piece(1, 1, "person", 50), Piece(2, 2, "person", 20)]
-    assert pack(POINT, {1: 1.0, 2: 0.1}, pieces, 30) == (Found(2, None, 20),)
+    assert pack(POINT, ranked({1: 1.0, 2: 0.1}), pieces, 30) == (Found(2, None, 20),)
 
 
 def test_a_long_reply_comes_cut_first_and_whole_when_there_is_room() -> None:
     reply = Piece(2, 1, "reply", 1_000, 150)
     other = Piece(3, 2, "person", 10)
-    useful = {1: 1.0, 2: 0.0001}
+    useful = ranked({1: 1.0, 2: 0.00005})
     assert pack(POINT, useful, [reply, other], 200) == (Found(2, KEEP_CHARS, 150), Found(3, None, 10))
     assert pack(POINT, useful, [reply, other], 1_000) == (Found(2, None, 1_000),)
     assert pack(POINT, useful, [reply, other], 140) == (Found(3, None, 10),)
@@ -132,17 +138,27 @@ def test_a_long_reply_comes_cut_first_and_whole_when_there_is_room() -> None:
 
 def test_words_of_a_person_are_whole_unless_they_would_fill_the_budget() -> None:
     short = Piece(1, 1, "person", 100, 40)
-    assert pack(POINT, {1: 1.0}, [short], 99) == (Found(1, KEEP_CHARS, 40),)
-    assert pack(POINT, {1: 1.0}, [short], 100 * LONG_WORDS) == (Found(1, None, 100),)
+    assert pack(POINT, ranked({1: 1.0}), [short], 99) == (Found(1, KEEP_CHARS, 40),)
+    assert pack(POINT, ranked({1: 1.0}), [short], 100 * LONG_WORDS) == (Found(1, None, 100),)
 
 
 def test_replies_count_for_more_when_the_question_asks_for_them() -> None:
     pieces = [Piece(1, 1, "person", 100), Piece(2, 1, "reply", 100), Piece(3, 2, "person", 100)]
-    use = (REPLY_WEIGHT + WANTED_REPLY_WEIGHT) / 2
-    point = pack(POINT, {1: 1.0, 2: use}, pieces, 200)
-    told = pack(question("What did you suggest for the key?"), {1: 1.0, 2: use}, pieces, 200)
+    use = UNMATCHED * (REPLY_WEIGHT + WANTED_REPLY_WEIGHT) / 2
+    useful = ranked({1: 1.0, 2: use})
+    point = pack(POINT, useful, pieces, 200)
+    told = pack(question("What did you suggest for the key?"), useful, pieces, 200)
     assert [each.position for each in point] == [1, 3]
     assert [each.position for each in told] == [1, 2]
+
+
+def test_a_reply_that_matches_by_itself_comes_before_one_that_only_follows() -> None:
+    pieces = [Piece(1, 1, "reply", 100), Piece(2, 2, "reply", 100), Piece(3, 3, "person", 100)]
+    useful = {1: 0.8, 2: 0.8, 3: 0.8 * REPLY_WEIGHT}
+    assert [each.position for each in pack(POINT, ranked(useful), pieces, 100)] == [3]
+    assert [each.position for each in pack(POINT, ranked(useful, _2=1.0), pieces, 100)] == [2]
+    told = question("Which key did you suggest?")
+    assert [each.position for each in pack(told, ranked({1: 0.9, 3: 1.0}, _1=1.0), pieces, 100)] == [3]
 
 
 def test_units_are_a_turn_each() -> None:

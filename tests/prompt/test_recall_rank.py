@@ -21,7 +21,7 @@ STATISTICS = Statistics(100, 1_000, 0, 0, {"key": 2}, {})
 
 def test_one_match_is_the_best_and_its_neighbours_have_their_shares() -> None:
     units = {5: said(1), 4: said(0), 6: said(0), 7: said(0), 8: said(0)}
-    useful = rank(Question({"key": 1.0}), STATISTICS, units, [5])
+    useful = rank(Question({"key": 1.0}), STATISTICS, units, [5]).useful
     # Ranked 5, then its neighbours 4 and 6, which have 0.4 of its score: 1/11, 1/12 and 1/13.
     first, second, third = 1 / 11, 1 / 12, 1 / 13
     scores = {
@@ -33,6 +33,14 @@ def test_one_match_is_the_best_and_its_neighbours_have_their_shares() -> None:
     }
     best = max(scores.values())
     assert useful == pytest.approx({unit: (score / best) ** 2 for unit, score in scores.items()})
+
+
+def test_answers_fall_with_the_rank_of_replies_and_results() -> None:
+    statistics = Statistics(0, 0, 100, 1_000, {}, {"key": 3})
+    units = {place: UnitWords({}, {"key": count}, 0, 10) for place, count in ((3, 1), (20, 4), (40, 2))}
+    ranked = rank(Question({"key": 1.0}), statistics, units, units)
+    assert ranked.answers == pytest.approx({20: 1.0, 40: 11 / 12, 3: 11 / 13})
+    assert max(ranked.useful, key=lambda unit: ranked.useful[unit]) == 20
 
 
 def test_bm25_by_hand() -> None:
@@ -47,7 +55,7 @@ def test_rarer_terms_and_more_of_them_rank_higher() -> None:
     asked = Question({"key": 1.0, "the": 1.0})
     statistics = Statistics(100, 1_000, 0, 0, {"key": 2, "the": 90}, {})
     units = {10: UnitWords({"the": 1}, {}, 10, 0), 50: UnitWords({"key": 1}, {}, 10, 0)}
-    useful = rank(asked, statistics, units, [10, 50])
+    useful = rank(asked, statistics, units, [10, 50]).useful
     assert useful[50] == 1.0 > useful[10] > 0
 
 
@@ -64,8 +72,8 @@ def test_traits_of_a_message() -> None:
 
 def test_a_set_falls_off_slower_and_prefers_who_came_first() -> None:
     units = {place: said(1) for place in (10, 30, 50, 70)}
-    point = rank(Question({"key": 1.0}), STATISTICS, units, units)
-    order = rank(Question({"key": 1.0}, "order"), STATISTICS, units, units)
+    point = rank(Question({"key": 1.0}), STATISTICS, units, units).useful
+    order = rank(Question({"key": 1.0}, "order"), STATISTICS, units, units).useful
     assert list(point.values()) == sorted(point.values(), reverse=True)
     assert order[10] == point[10] == 1.0
     assert point[70] == pytest.approx((11 / 14) ** 2)

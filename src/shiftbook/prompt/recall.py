@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from shiftbook.projections.recall_units import Statistics, UnitWords, Voice, unit_numbers, unit_words
 from shiftbook.prompt.recall_pack import KEEP_CHARS, Found, Piece, pack
 from shiftbook.prompt.recall_question import Question, question
-from shiftbook.prompt.recall_rank import rank
+from shiftbook.prompt.recall_rank import Ranked, rank
 
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """Texts to vectors of one length, the same for the same text: a seam for static embeddings."""
@@ -61,8 +61,8 @@ class Memory:
                 self._done.setdefault(term, []).append(unit)
             known.update(words.said, words.done)
 
-    def useful(self, asked: Question, text: str = "") -> dict[int, float]:
-        """How useful each unit is, by its number. `text` is the query's own, for embeddings if there are."""
+    def ranked(self, asked: Question, text: str = "") -> Ranked:
+        """The units, by their numbers, in the light of a question; `text` is its own, for vectors."""
         matching = {
             unit for term in asked.terms for unit in (*self._said.get(term, ()), *self._done.get(term, ()))
         }
@@ -92,8 +92,8 @@ class Memory:
         do not come back a second time, though they still lend their neighbours weight.
         """
         asked = question(query, beside) if isinstance(query, str) else query
-        useful = self.useful(asked, query if isinstance(query, str) else "")
-        return pack(asked, useful, (p for p in self._pieces if p.position not in shown), budget, keep)
+        ranked = self.ranked(asked, query if isinstance(query, str) else "")
+        return pack(asked, ranked, (p for p in self._pieces if p.position not in shown), budget, keep)
 
     def _similar(self, embed: Embed, text: str) -> dict[int, float]:
         """The likeness of each unit's words to the text, by the vectors' inner product."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 from shiftbook.projections.recall_units import Statistics, UnitWords
@@ -48,14 +49,25 @@ TOLD_BEFORE = 1.0
 """For a set: how far a unit is discounted when all that is relevant was said before. Tuned: +.01 to +.03."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """`useful`: how useful each unit is, above 0 and 1 for the best; units of no use are left out.
+
+    `answers`: how well its replies and results match by themselves, 1 for the best, falling with their rank.
+    """
+
+    useful: Mapping[int, float]
+    answers: Mapping[int, float]
+
+
 def rank(
     asked: Question,
     statistics: Statistics,
     units: Mapping[int, UnitWords],
     matching: Iterable[int],
     others: Sequence[Mapping[int, float]] = (),
-) -> dict[int, float]:
-    """How useful each unit is, from above 0 to 1 for the best; units of no use are left out.
+) -> Ranked:
+    """The units in the light of a question.
 
     `matching` are the units that hold a term of the question; `units` holds these and, as far as they can
     be had, those around them: a score spreads only to units that are there. `others` are further rankings,
@@ -76,7 +88,9 @@ def rank(
         _fuse(fused, {unit: value for unit, value in other.items() if unit in units}, OTHER_WEIGHT)
     spread = _spread(fused, WIDE if asked.wants_set else NEAR, units)
     scores = {unit: spread[unit] * _traits(units[unit]) for unit in sorted(spread)}
-    return _usefulness(scores, asked.wants_set)
+    best_first = sorted(done, key=lambda unit: (-done[unit], unit))
+    answers = {unit: (RANK_CONSTANT + 1) / (RANK_CONSTANT + n) for n, unit in enumerate(best_first, 1)}
+    return Ranked(_usefulness(scores, asked.wants_set), answers)
 
 
 def _said_score(asked: Question, statistics: Statistics, words: UnitWords) -> float:

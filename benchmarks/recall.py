@@ -1,0 +1,127 @@
+"""How long a search over a run takes, by the run's length; `python -m benchmarks.recall [ENTRIES ...]`.
+
+A made-up run: words by Zipf's law from 20,000, a person's message of 25 words in every tenth unit, replies of
+120 words, results of 60. The index is filled with it in batches, then asked queries of 6 to 12 words, common
+and rare mixed, and the ranking puts the candidates in order. Printed: CPU time to fill an entry, the file's
+size, and the time of a search with its ranking, for a point and for a set: CPU and wall, medians of a
+hundred, and the 95th of the wall. On a busy machine believe the CPU.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import accumulate
+from pathlib import Path
+from random import Random
+
+from shiftbook.journal.index import Covered
+from shiftbook.journal.sqlite_index import SUFFIX, SqliteIndex, open_index
+from shiftbook.projections.recall_units import Unit, unit_words
+from shiftbook.prompt.recall_question import question
+from shiftbook.prompt.recall_rank import NEAR, WIDE, rank
+
+VOCABULARY = 20_000
+QUERIES = 100
+BATCH_UNITS = 200
+
+
+def main() -> int:
+    """Measure each length that was asked for."""
+    lengths = [int(word) for word in sys.argv[1:]] or [1_000, 10_000, 100_000]
+    for entries in lengths:
+        with tempfile.TemporaryDirectory() as folder:
+            print(json.dumps(asyncio.run(measured(entries, Path(folder) / "run.db"))), flush=True)
+    return 0
+
+
+async def measured(entries: int, path: Path) -> dict[str, float | int]:
+    """The figures of one length."""
+    index, words = open_index(str(path)), _Words()
+    began = time.process_time()
+    await _fill(index, entries, words)
+    filled = time.process_time() - began
+    point: list[tuple[float, float]] = []
+    wide: list[tuple[float, float]] = []
+    for number in range(QUERIES):
+        text = words.query(Random(number))
+        point.append(await _asked(index, text))
+        wide.append(await _asked(index, f"Give me an overview of {text}"))
+    size = sum(each.stat().st_size for each in path.parent.glob(f"*{SUFFIX}*"))
+    await index.close()
+    return {
+        "entries": entries,
+        "fill_us_per_entry": round(filled / entries * 1e6),
+        "bytes_per_entry": round(size / entries),
+        **_told("point", point),
+        **_told("set", wide),
+    }
+
+
+def _told(name: str, times: list[tuple[float, float]]) -> dict[str, float]:
+    cpu, wall = (sorted(each) for each in zip(*times, strict=True))
+    return {
+        f"{name}_cpu_ms": round(statistics.median(cpu), 1),
+        f"{name}_wall_ms": round(statistics.median(wall), 1),
+        f"{name}_wall_ms_p95": round(wall[len(wall) * 95 // 100], 1),
+    }
+
+
+async def _asked(index: SqliteIndex, text: str) -> tuple[float, float]:
+    """CPU and wall milliseconds of one search and its ranking."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    asked = question(text)
+    reach = len(WIDE if asked.wants_set else NEAR)
+    found = await index.candidates("run", list(asked.terms), reach=reach)
+    assert rank(asked, found.statistics, found.words, found.matching).useful
+    return (time.process_time() - cpu) * 1_000, (time.perf_counter() - wall) * 1_000
+
+
+async def _fill(index: SqliteIndex, entries: int, words: _Words) -> None:
+    """Three entries a unit in nine of ten, a message and a reply in the tenth: 2.9 on average."""
+    covered = Covered()
+    known: set[str] = set()
+    batch: list[Unit] = []
+    position = 0
+    for number, (said, done) in enumerate(words.units()):
+        if position >= entries:
+            break
+        counts = unit_words(said, done, known)
+        known.update(counts.said, counts.done)
+        batch.append(Unit(number, position + 1, position + len(said) + len(done), counts))
+        position += len(said) + len(done)
+        if len(batch) == BATCH_UNITS or position >= entries:
+            to = Covered(position, b"mark", number + 1)
+            assert await index.add("run", batch, covered, to)
+            covered, batch = to, []
+
+
+class _Words:
+    """Texts by chance, always the same."""
+
+    def __init__(self) -> None:
+        self._names = [f"w{number:05}x" for number in range(VOCABULARY)]
+        self._weights = list(accumulate(1 / (rank + 3) for rank in range(VOCABULARY)))
+
+    def units(self) -> Iterator[tuple[list[str], list[str]]]:
+        chance = Random(1)
+        number = 0
+        while True:
+            number += 1
+            said = [self._text(chance, 25)] if number % 10 == 0 else []
+            yield said, [self._text(chance, 120)] + ([self._text(chance, 60)] * (0 if said else 1))
+
+    def query(self, chance: Random) -> str:
+        return self._text(chance, chance.randint(6, 12))
+
+    def _text(self, chance: Random, length: int) -> str:
+        return " ".join(chance.choices(self._names, cum_weights=self._weights, k=length))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,382 @@
+"""The search index in a SQLite file of its own, with FTS5 for which unit holds which term.
+
+The file lies beside the journal's, under its name and `-search`. It may be deleted while nobody has it open.
+One that is damaged or of another layout is replaced, never repaired: nothing in it is truth. Common terms
+are passed over where rarer ones are asked for too, so that a search costs what it finds and not what the run
+holds.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from shiftbook.errors import StoreUnusable
+from shiftbook.journal.index import CANDIDATES, Candidates, Covered
+from shiftbook.journal.sqlite_errors import DRIVER_ERRORS, translated
+from shiftbook.projections.recall_units import Statistics, Unit, UnitWords
+
+SUFFIX = "-search"
+LAYOUT = 1
+"""Another one on the disk: the file is made anew."""
+
+APPLICATION_ID = 0x53687365
+"""What marks a search index of ours: the letters "Shse"."""
+
+BUSY_MS = 2_000
+POSTINGS_READ = 10_000
+"""Occurrences read for one search; rarer terms first. At about 0.5 us each this is the search's own share."""
+
+TERMS_ASKED = 400
+"""Terms that one statement asks for."""
+
+DONE_SHARE = 0.5
+"""What a term in replies and results counts beside one that was said, when candidates are chosen."""
+
+REACHING = 150
+"""Candidates whose whole surroundings are read; of the others only the direct neighbours."""
+
+UNIT_BITS = 32
+UNIT_MAX = (1 << UNIT_BITS) - 1
+_LAYOUT_FILE = Path(__file__).parent / "search.sql"
+_UNIT_COLUMNS = "id, first, last, said_length, done_length, traits, novelty, said_more, done_more"
+
+
+class SqliteIndex:
+    """Keeps the promise `Index`. It belongs to the loop that made it."""
+
+    def __init__(self, connection: apsw.Connection, name: str) -> None:
+        self._connection = connection
+        self._name = name
+
+    async def covered(self, run: str) -> Covered:
+        with self._translated():
+            found = self._rows("SELECT position, mark, units FROM runs WHERE run = ?", (run,))
+        return Covered(*found[0]) if found else Covered()
+
+    async def known(self, run: str, terms: Iterable[str]) -> set[str]:
+        with self._translated():
+            return set(self._terms(self._number(run), sorted(terms)))
+
+    async def add(self, run: str, units: Sequence[Unit], covered: Covered, to: Covered) -> bool:
+        with self._translated(), self._transaction():
+            if await self.covered(run) != covered:
+                return False
+            self._run("INSERT OR IGNORE INTO runs (run) VALUES (?)", (run,))
+            number = self._number(run)
+            ids = self._counted(number, units)
+            for unit in units:
+                self._write(number, unit, ids)
+            self._run(
+                "UPDATE runs SET position = ?, mark = ?, units = ?, said_units = said_units + ?, said_length "
+                "= said_length + ?, done_units = done_units + ?, done_length = done_length + ? "
+                "WHERE number = ?",
+                (to.position, to.mark, to.units, *_sums(units), number),
+            )
+            return True
+
+    async def candidates(
+        self, run: str, terms: Sequence[str], *, reach: int, limit: int = CANDIDATES
+    ) -> Candidates:
+        with self._translated(), self._snapshot():
+            number = self._number(run)
+            found = self._terms(number, terms)
+            sums = self._rows(
+                "SELECT units, said_units, said_length, done_units, done_length FROM runs WHERE number = ?",
+                (number,),
+            )
+            units, said_units, said_length, done_units, done_length = sums[0] if sums else (0, 0, 0, 0, 0)
+            statistics = Statistics(
+                said_units,
+                said_length,
+                done_units,
+                done_length,
+                {term: said for term, (_, said, _) in found.items()},
+                {term: done for term, (_, _, done) in found.items()},
+            )
+            scores, said, done = self._postings(number, found, statistics)
+            chosen = _chosen(scores, limit)
+            near = {unit + step for unit in chosen for step in (-1, 0, 1)}
+            near.update(
+                unit + step for unit in _chosen(scores, REACHING) for step in range(-reach, reach + 1)
+            )
+            keys = [(number << UNIT_BITS) + unit for unit in sorted(near) if 0 <= unit < units]
+            rows = self._rows(
+                f"SELECT {_UNIT_COLUMNS} FROM units WHERE id IN (SELECT value FROM json_each(?))",
+                (f"[{','.join(map(str, keys))}]",),
+            )
+        names = {key: term for term, (key, _, _) in found.items()}
+        said_by, done_by = _by_unit(said, chosen), _by_unit(done, chosen)
+        words: dict[int, UnitWords] = {}
+        spans: dict[int, tuple[int, int]] = {}
+        for row in rows:
+            unit = row[0] & UNIT_MAX
+            spans[unit] = (row[1], row[2])
+            words[unit] = _words(row, said_by.get(unit), done_by.get(unit), names)
+        return Candidates(statistics, words, spans, tuple(chosen))
+
+    async def drop(self, run: str | None = None) -> None:
+        with self._translated(), self._transaction():
+            if run is None:
+                for statement in ("runs", "terms", "units", "search"):
+                    self._run(f"DELETE FROM {statement}")
+                return
+            low = self._number(run) << UNIT_BITS
+            self._run("DELETE FROM search WHERE rowid BETWEEN ? AND ?", (low, low + UNIT_MAX))
+            self._run("DELETE FROM units WHERE id BETWEEN ? AND ?", (low, low + UNIT_MAX))
+            self._run("DELETE FROM terms WHERE run = ?", (low >> UNIT_BITS,))
+            self._run("DELETE FROM runs WHERE run = ?", (run,))
+
+    async def close(self) -> None:
+        self._connection.close(True)
+
+    def _number(self, run: str) -> int:
+        found = self._rows("SELECT number FROM runs WHERE run = ?", (run,))
+        return int(found[0][0]) if found else 0
+
+    def _terms(self, number: int, terms: Sequence[str]) -> dict[str, tuple[int, int, int]]:
+        """Term -> (its id, in how many units it was said, done)."""
+        found: dict[str, tuple[int, int, int]] = {}
+        for start in range(0, len(terms), TERMS_ASKED):
+            some = terms[start : start + TERMS_ASKED]
+            marks = ", ".join("?" * len(some))
+            for term, *values in self._rows(
+                f"SELECT term, id, said, done FROM terms WHERE run = ? AND term IN ({marks})", (number, *some)
+            ):
+                found[term] = (values[0], values[1], values[2])
+        return {term: found[term] for term in terms if term in found}
+
+    def _counted(self, number: int, units: Sequence[Unit]) -> dict[str, int]:
+        """Count the units' terms in; the id of each term."""
+        counts: dict[str, list[int]] = {}
+        for unit in units:
+            for term in unit.words.said:
+                counts.setdefault(term, [0, 0])[0] += 1
+            for term in unit.words.done:
+                counts.setdefault(term, [0, 0])[1] += 1
+        self._connection.executemany(
+            "INSERT INTO terms (run, term, said, done) VALUES (?, ?, ?, ?) ON CONFLICT (run, term) DO UPDATE "
+            "SET said = said + excluded.said, done = done + excluded.done",
+            [(number, term, said, done) for term, (said, done) in counts.items()],
+        )
+        return {term: values[0] for term, values in self._terms(number, list(counts)).items()}
+
+    def _write(self, number: int, unit: Unit, ids: Mapping[str, int]) -> None:
+        words = unit.words
+        key = (number << UNIT_BITS) + unit.number
+        self._run(
+            f"INSERT INTO units ({_UNIT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                key,
+                unit.first,
+                unit.last,
+                words.said_length,
+                words.done_length,
+                words.acknowledges + 2 * words.has_number,
+                words.novelty,
+                _packed(words.said, ids),
+                _packed(words.done, ids),
+            ),
+        )
+        tokens = [f"s{ids[term]}" for term in words.said] + [f"d{ids[term]}" for term in words.done]
+        self._run("INSERT INTO search (rowid, terms) VALUES (?, ?)", (key, " ".join(tokens)))
+
+    def _postings(
+        self, number: int, found: Mapping[str, tuple[int, int, int]], statistics: Statistics
+    ) -> tuple[dict[int, float], dict[str, list[int]], dict[str, list[int]]]:
+        """The weight of the terms that each unit holds, and the units of each term, said and done.
+
+        The rarest terms come first; what is not read any more counts for nothing.
+        """
+        scores: dict[int, float] = {}
+        sides: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
+        asked = [
+            (held, side, term, key)
+            for term, (key, *both) in found.items()
+            for side, held in enumerate(both)
+            if held
+        ]
+        low, left = number << UNIT_BITS, POSTINGS_READ
+        for held, side, term, key in sorted(asked):
+            if held > left and left < POSTINGS_READ:
+                break
+            of = statistics.done_units if side else statistics.said_units
+            weight = math.log(1 + (of - held + 0.5) / (held + 0.5)) * (DONE_SHARE if side else 1)
+            rows = self._rows(
+                "SELECT rowid - ? FROM search WHERE search MATCH ? ORDER BY rowid DESC LIMIT ?",
+                (low, f"{'d' if side else 's'}{key}", left),
+            )
+            sides[side][term] = units = [unit for (unit,) in rows]
+            for unit in units:
+                scores[unit] = scores.get(unit, 0.0) + weight
+            left -= held
+        return scores, *sides
+
+    def _rows(self, statement: str, bindings: tuple[apsw.SQLiteValue, ...] = ()) -> list[tuple[Any, ...]]:
+        return self._connection.execute(statement, bindings).fetchall()
+
+    def _run(self, statement: str, bindings: tuple[apsw.SQLiteValue, ...] = ()) -> None:
+        self._connection.execute(statement, bindings)
+
+    @contextmanager
+    def _transaction(self, how: str = "IMMEDIATE") -> Iterator[None]:
+        self._connection.execute(f"BEGIN {how}")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """All reads of one state, whoever fills meanwhile."""
+        with self._transaction("DEFERRED"):
+            yield
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except DRIVER_ERRORS as error:
+            raise translated(error, self._name, BUSY_MS) from None
+
+
+def open_index(target: str) -> SqliteIndex:
+    """Open the index of the journal at this path, making it if need be. `:memory:` ends with its connection.
+
+    An index of another layout, or one that is damaged, is made anew. Raises `StoreUnusable` when the file is
+    none of ours, which is then left as it is, or cannot be used.
+    """
+    path = target if target.startswith(":memory:") else target + SUFFIX
+    try:
+        return SqliteIndex(_opened(path), path)
+    except _NotOurs:
+        raise StoreUnusable(
+            f"{path} is no search index of Shiftbook; move it away, the index is made anew."
+        ) from None
+    except (apsw.CorruptError, _OtherLayout):
+        for end in ("", "-wal", "-shm"):
+            Path(path + end).unlink(missing_ok=True)
+    except DRIVER_ERRORS as error:
+        raise translated(error, path, BUSY_MS) from None
+    try:
+        return SqliteIndex(_opened(path), path)
+    except DRIVER_ERRORS as error:
+        raise translated(error, path, BUSY_MS) from None
+
+
+class _OtherLayout(Exception):
+    """The file is an index of ours in another layout."""
+
+
+class _NotOurs(Exception):
+    """The file is no index of ours."""
+
+
+def _opened(path: str) -> apsw.Connection:
+    connection = apsw.Connection(":memory:" if path.startswith(":memory:") else path)
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+        made = _told(connection)
+        if made[0] != APPLICATION_ID and made != (0, 0, 0):
+            raise _NotOurs
+        # A power cut may cost the last batches, which are filled again; never the file's soundness.
+        for pragma in ("journal_mode = wal", "synchronous = normal"):
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+        with connection:
+            # Another process may have made it meanwhile.
+            if _told(connection) == (0, 0, 0):
+                connection.execute(_LAYOUT_FILE.read_text(encoding="utf-8")).fetchall()
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}").fetchall()
+                connection.execute(f"PRAGMA user_version = {LAYOUT}").fetchall()
+            elif _told(connection)[1] != LAYOUT:
+                raise _OtherLayout
+        connection.execute("SELECT count(*) FROM runs, search LIMIT 0").fetchall()
+    except BaseException as error:
+        connection.close(True)
+        if isinstance(error, apsw.NotADBError):
+            raise _NotOurs from None
+        raise
+    return connection
+
+
+def _told(connection: apsw.Connection) -> tuple[int, int, int]:
+    """What the file says of itself: whose it is, its layout, how many things are in it."""
+    told: list[Any] = connection.execute(
+        "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM "
+        "pragma_user_version), (SELECT count(*) FROM sqlite_schema)"
+    ).fetchall()
+    application, layout, things = told[0]
+    return int(application), int(layout), int(things)
+
+
+def _sums(units: Sequence[Unit]) -> tuple[int, int, int, int]:
+    said = [unit.words.said_length for unit in units if unit.words.said_length]
+    done = [unit.words.done_length for unit in units if unit.words.done_length]
+    return len(said), sum(said), len(done), sum(done)
+
+
+def _packed(counts: Mapping[str, int], ids: Mapping[str, int]) -> bytes:
+    more = [value for term, count in counts.items() if count > 1 for value in (ids[term], count)]
+    return struct.pack(f"<{len(more)}I", *more)
+
+
+def _words(
+    row: tuple[Any, ...],
+    said: dict[str, int] | None,
+    done: dict[str, int] | None,
+    names: Mapping[int, str],
+) -> UnitWords:
+    _, _, _, said_length, done_length, traits, novelty, said_more, done_more = row
+    return UnitWords(
+        _NONE if said is None else _counted_up(said, said_more, names),
+        _NONE if done is None else _counted_up(done, done_more, names),
+        said_length,
+        done_length,
+        bool(traits & 1),
+        bool(traits & 2),
+        novelty,
+    )
+
+
+_NONE: Mapping[str, int] = {}
+
+
+def _by_unit(units_of: Mapping[str, Sequence[int]], chosen: Iterable[int]) -> dict[int, dict[str, int]]:
+    """Unit -> each term that it holds, once. Terms stand in the order in which they were read."""
+    wanted = frozenset(chosen)
+    held: dict[int, dict[str, int]] = {}
+    for term, units in units_of.items():
+        for unit in wanted.intersection(units):
+            held.setdefault(unit, {})[term] = 1
+    return held
+
+
+def _counted_up(held: dict[str, int], more: bytes, names: Mapping[int, str]) -> Mapping[str, int]:
+    if more:
+        values = struct.unpack(f"<{len(more) // 4}I", more)
+        for key, count in zip(values[::2], values[1::2], strict=True):
+            if key in names and names[key] in held:
+                held[names[key]] = count
+    return held
+
+
+def _chosen(scores: Mapping[int, float], limit: int) -> list[int]:
+    """The units with the heaviest terms, at most `limit`; among equals the earlier ones. In order."""
+    if len(scores) <= limit:
+        return sorted(scores)
+    least = sorted(scores.values(), reverse=True)[limit - 1]
+    better = [unit for unit, score in scores.items() if score > least]
+    equal = sorted(unit for unit, score in scores.items() if score == least)
+    return sorted([*better, *equal[: limit - len(better)]])

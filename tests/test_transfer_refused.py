@@ -28,7 +28,7 @@ def test_a_run_that_is_there_is_refused(lines: list[str]) -> None:
     async def check() -> None:
         async with in_memory() as store:
             await import_run(store, lines)
-            with pytest.raises(RunExists, match="exists already"):
+            with pytest.raises(RunExists, match="in this store already"):
                 await import_run(store, lines)
             assert await lines_of(store) == lines
 

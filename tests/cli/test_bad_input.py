@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -222,3 +224,38 @@ def test_f9_the_password_of_an_address_is_never_printed(kept: Path, address: str
         assert "s3cret" not in each.out + each.err
     for each in every if not flag else []:
         refused(each, 2, "SQLite")
+
+
+def test_an_export_into_a_folder_is_refused_and_leaves_nothing_there(kept: Path) -> None:
+    before = sorted(kept.parent.iterdir())
+    refused(run(kept, "export", "tea1", "-o", str(kept)), 2, "is a folder")
+    assert sorted(kept.parent.iterdir()) == before
+
+
+def test_an_export_of_a_damaged_run_leaves_no_part_of_itself(kept: Path) -> None:
+    with closing(apsw.Connection(str(kept / "shiftbook.db"))) as connection:
+        connection.execute("UPDATE entries SET payload = '{}' WHERE id & 4294967295 = 3")
+    assert run(kept, "export", "tea1", "-o", "tea.jsonl").code == 1
+    assert not list(kept.glob("tea.jsonl*"))
+
+
+def test_an_import_of_a_run_that_is_there(kept: Path) -> None:
+    assert run(kept, "export", "tea1", "-o", "tea.jsonl").code == 0
+    refused(run(kept, "import", "tea.jsonl"), 2, "tea1", "import it into another database")
+
+
+def test_a_bare_function_is_no_tool_and_nothing_is_no_model(shop: Path) -> None:
+    (shop / "odd.py").write_text(
+        "from shiftbook import Agent, Scripted\n\n\ndef count() -> int:\n    return 1\n\n\n"
+        "def bare() -> Agent:\n    return Agent(name='a', model=Scripted([]), tools=[count])\n\n\n"
+        "def mute() -> Agent:\n    return Agent(name='a', model=None)\n"
+    )
+    for made, said in (("bare", "@shiftbook.tool(repeat="), ("mute", "give a provider")):
+        (shop / f"{made}.py").write_text(f"import odd\n\nagent = odd.{made}()\n")
+        refused(run(shop, "run", f"{made}.py:agent", "Hi"), 2, said)
+
+
+def test_a_closed_stdout_is_one_that_nobody_reads(kept: Path) -> None:
+    words = f"{sys.executable} -m shiftbook show tea1 >&-"
+    shown = subprocess.run(words, shell=True, check=False, cwd=kept, capture_output=True, text=True)
+    assert (shown.returncode, shown.stderr) == (0, "")

@@ -7,8 +7,10 @@ Nothing is decided here beyond that; a verb's module reads its options, asks `vi
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import apsw
@@ -90,6 +92,10 @@ def shiftbook(
 
 def main() -> None:
     """Run the program and exit with its code."""
+    # A stream that the caller closed is one that nobody reads; Python has None in its place.
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good
     try:
         app(prog_name="shiftbook")
     except ShiftbookError as error:

@@ -32,6 +32,8 @@ def command(
 
     A file that is there is replaced only when the whole export is written.
     """
+    if output is not None and output.is_dir():
+        raise BadInput(f"{output} is a folder: name a file in it by --output.")
     asyncio.run(_export(run, last, output, db))
 
 
@@ -46,8 +48,12 @@ async def _export(run: str | None, last: bool, output: Path | None, db: str | No
             return
         part = output.with_name(output.name + ".part")
         with _opened(part) as file:
-            async for text in lines:
-                file.write(text.encode("utf-8"))
+            try:
+                async for text in lines:
+                    file.write(text.encode("utf-8"))
+            except BaseException:
+                part.unlink()
+                raise
         part.replace(output)
     note(f"Run {name} was exported to {output}.")
 

@@ -16,6 +16,7 @@ from rich.console import Console
 from shiftbook.cli.words import count, plain
 from shiftbook.entries import (
     ActionFinished,
+    ActionStarted,
     Entry,
     EpochOpened,
     LimitReached,
@@ -60,13 +61,13 @@ class Live:
         self._shown: tuple[int, int] | None = None
         self._open_line = False
         self._tools: dict[str, str] = {}
-        self._tokens = 0
+        self._asked = "0 tokens"
 
     def entry(self, entry: Entry) -> None:
         """Tell what was committed, if a person would want to know."""
         match entry.what:
-            case ModelAsked(tokens=tokens):
-                self._tokens = tokens
+            case ModelAsked(tokens=tokens, meter=meter):
+                self._asked = f"{'at most ' if meter == 'bytes' else ''}{count(tokens, 'token')}"
             case ModelAnswered():
                 self._answered(entry.what)
             case ModelInterrupted(reason=reason):
@@ -74,6 +75,8 @@ class Live:
             case ModelFailed(attempt=attempt, error=error, retry_at_ms=retry_at):
                 again = "trying again" if retry_at is not None else "not tried again"
                 self.note(f"model request failed (attempt {attempt}), {again}: {one_line(error)}", "yellow")
+            case ActionStarted(call=call, tool=tool):  # It may be of a reply that another process heard.
+                self._tools[call] = plain(tool)
             case ActionFinished(call=call, outcome=outcome, content=content):
                 colour = "dim" if outcome == "done" else "yellow"
                 name = self._tools.pop(call, "")
@@ -140,7 +143,7 @@ class Live:
             self._tools[part.id] = plain(part.tool)
             self._say(f"  {part.id} {plain(part.tool)} {one_line(_arguments(part))}", "bold")
         output = "" if what.usage.output is None else f", {count(what.usage.output, 'output token')}"
-        self._say(f"[turn {what.turn}: prompt of {count(self._tokens, 'token')}{output}]", "dim")
+        self._say(f"[turn {what.turn}: prompt of {self._asked}{output}]", "dim")
 
 
 def _arguments(call: Call) -> str:

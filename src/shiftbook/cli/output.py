@@ -1,7 +1,8 @@
 """Data on stdout, words for people on stderr.
 
 JSON is UTF-8 whatever the locale, and what could steer a terminal stands in it as an escape.
-Colours and the lines of tables are rich's affair: it leaves both out in a pipe and heeds NO_COLOR.
+Colours are rich's affair: it leaves them out in a pipe and heeds NO_COLOR. Tables have no lines: a table of
+runs has to fit into 80 columns.
 """
 
 from __future__ import annotations
@@ -44,11 +45,10 @@ def table(
     folded: Sequence[str] = (),
 ) -> None:
     """A plain table on stdout; the columns in `right` are numbers, those in `folded` may take more lines."""
-    from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    shown = Table(box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False, padding=(0, 1))
+    shown = Table(box=None, pad_edge=False, padding=(0, 1))
     for name in columns:
         side: Literal["left", "right"] = "right" if name in right else "left"
         shown.add_column(name, justify=side, overflow="fold", no_wrap=name not in folded)

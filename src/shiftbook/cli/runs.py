@@ -66,7 +66,8 @@ async def _runs(state: State | None, tag: str | None, limit: int, db: str | None
 
 
 def _tell(lines: list[RunLine]) -> None:
-    columns = ("run", "state", "entries", "turns", "tokens", "changed", "agent", "tags")
+    tags = ("tags",) if any(each["tags"] for each in lines) else ()
+    columns = ("run", "state", "entries", "turns", "tokens", "changed", "agent", *tags)
     rows = [
         (
             each["run"],
@@ -76,7 +77,7 @@ def _tell(lines: list[RunLine]) -> None:
             _number(each["tokens"]),
             each["changed"][:16].replace("T", " "),
             one_line(each["agent"], 60),
-            " ".join(each["tags"]),
+            *([" ".join(each["tags"])] if tags else []),
         )
         for each in lines
     ]

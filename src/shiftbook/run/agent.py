@@ -77,6 +77,18 @@ class Agent:
     """The book tools that `book_tools` and the policy come to."""
 
     def __post_init__(self) -> None:
+        if not callable(getattr(self.model, "reply", None)):
+            raise AgentMistake(
+                f"The model of agent {self.name!r} is {self.model!r:.60}: give a provider, such as "
+                "shiftbook.Scripted([...])."
+            )
+        for tool in self.tools:
+            if not hasattr(tool, "repeat"):
+                called = getattr(tool, "__name__", repr(tool))
+                raise AgentMistake(
+                    f"{called!r:.60} is no tool: write @shiftbook.tool(repeat=...) over the function, which "
+                    "says what may be done after a cut."
+                )
         names = [tool.name for tool in self.tools]
         for name in names:
             if not _TOOL_NAME.fullmatch(name):

@@ -45,7 +45,13 @@ async def import_run(store: Store, lines: Iterable[str] | AsyncIterable[str]) ->
 
 async def _write(store: Store, whole: WholeRun) -> None:
     # The lease's epoch becomes the exporter's: no entry is above it, and the next holder's will be.
-    lease = await store.leases.take(whole.run, this_process(), LEASE_MS, new=True, above=whole.epoch - 1)
+    try:
+        lease = await store.leases.take(whole.run, this_process(), LEASE_MS, new=True, above=whole.epoch - 1)
+    except RunExists:
+        raise RunExists(
+            f"Run {whole.run} is in this store already, and an import keeps a run's id: import it into "
+            "another database."
+        ) from None
     try:
         await _put_items(store, whole)
         taken = {item.id: item.moved_to for item in whole.items if item.moved_to is not None}

@@ -269,11 +269,11 @@ def broken(
         if told != (view.state, view.answers, view.finished, view.cut_off, view.repeated):
             found.append(Violation("summary_true", f"{summary} against {view}"))
     if same_as is not None and error is None:
-        found += _difference(ground, entries, same_as)
+        found += difference(ground, entries, same_as)
     return found
 
 
-def _difference(ground: Ground, entries: Sequence[Entry], same_as: Ground) -> Iterator[Violation]:
+def difference(ground: Ground, entries: Sequence[Entry], same_as: Ground) -> Iterator[Violation]:
     """The first thing in which the run differs from the uncrashed one."""
     other = same_as.journal()
     masked = unknown_calls(entries) | unknown_calls(other)

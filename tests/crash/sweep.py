@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -61,7 +62,7 @@ class Ground:
 
     def fork(self) -> Ground:
         """The same database and world, apart from here on."""
-        copy = Ground.__new__(Ground)
+        copy = type(self).__new__(type(self))
         copy.scenario, copy.processes = self.scenario, self.processes
         copy.world, copy.time = self.world.copy(), Time(self.time.ms)
         copy.name = f":memory:{self.scenario.name}-{next(_names)}"
@@ -125,13 +126,17 @@ class Ground:
 
         token = WORLD.set(world)
         try:
-            process.summary = virtual.run(_quiet(main, seams), idle)
+            process.summary = self.loop(_quiet(main, seams), idle)
         except Crash:
             pass
         except ShiftbookError as error:
             process.error = error
         finally:
             WORLD.reset(token)
+
+    def loop(self, main: Any, idle: Callable[[], None]) -> Any:
+        """Run a process's main coroutine; `idle` is called whenever it would wait."""
+        return virtual.run(main, idle)
 
     def journal(self) -> list[Entry]:
         """All entries, read by a connection that has seen nothing before."""

@@ -31,6 +31,9 @@ from shiftbook.messages import Call, CallDelta, ReplyEvent, Text, TextDelta
 from shiftbook.views import one_line
 from shiftbook.views.lines import content_words
 
+ERROR_CHARS_MAX = 1_000
+"""What a vendor says of a failed request is shown up to this length: what to do about it stands at the end."""
+
 
 class _Notes(Console):
     """Stderr for people; that nobody reads it is no reason to end, as it would be by rich's own rule."""
@@ -74,7 +77,8 @@ class Live:
                 self.note(f"reply cut off: {one_line(reason)}", "yellow")
             case ModelFailed(attempt=attempt, error=error, retry_at_ms=retry_at):
                 again = "trying again" if retry_at is not None else "not tried again"
-                self.note(f"model request failed (attempt {attempt}), {again}: {one_line(error)}", "yellow")
+                told = one_line(error, ERROR_CHARS_MAX)
+                self.note(f"model request failed (attempt {attempt}), {again}: {told}", "yellow")
             case ActionStarted(call=call, tool=tool):  # It may be of a reply that another process heard.
                 self._tools[call] = plain(tool)
             case ActionFinished(call=call, outcome=outcome, content=content):

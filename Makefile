@@ -41,7 +41,7 @@ crash: $(STAMP) ## Reproduce one crash point: make crash SCENARIO=name AT=point
 	  echo "Name the scenario and the point, as a failing sweep prints them: make crash SCENARIO=name AT=point" >&2; exit 2; }
 	@$(BIN)/python -m tests.crash "$(SCENARIO)" "$(AT)"
 
-crash-wires: $(STAMP) ## Die everywhere in a run over each vendor's SDK, and resume (about 2 minutes)
+crash-wires: $(STAMP) ## Die everywhere in a run over each vendor's SDK, and resume (about 4 minutes)
 	@$(BIN)/python -m tests.crash.wired
 
 cache-shares: $(STAMP) ## Share of a 300-turn run's prompts that a vendor's cache serves (about 3 minutes)

@@ -32,7 +32,7 @@ from shiftbook.views import one_line
 from shiftbook.views.lines import content_words
 
 ERROR_CHARS_MAX = 1_000
-"""What a vendor says of a failed request is shown up to this length: what to do about it stands at the end."""
+"""What a vendor says of a failed request is shown up to this length: what to do stands at the end."""
 
 
 class _Notes(Console):

@@ -1,9 +1,11 @@
 """The crash sweep over the real SDKs: every commit, every piece of a stream, every wait inside a request.
 
-Every fourth death here, another fourth on each wire; `make crash-wires` tries them all.
+Every eighth death here, another eighth on each wire; `make crash-wires` tries them all.
 """
 
 from __future__ import annotations
+
+import gc
 
 import pytest
 
@@ -11,7 +13,7 @@ from tests.crash.invariants import broken
 from tests.crash.wired import Stage, after, deaths, uncrashed
 from tests.providers.wires import WIRES, Wire
 
-STEP = 4
+STEP = 8
 
 
 @pytest.mark.slow
@@ -36,5 +38,6 @@ def test_a4_b18_die_anywhere_over_an_sdk_and_what_was_paid_for_is_not_asked_agai
             told = [str(each) for each in violations[:5]]
             assert not violations, f"{wire.name}, {death}: {told}"
             tried += 1
-    assert tried > 20, tried
+    gc.collect()  # here, where its complaints are expected
+    assert tried > 10, tried
     assert [each.refusal for each in stage.server.exchanges if each.refusal is not None] == []

@@ -47,7 +47,8 @@ def test_bm25_by_hand() -> None:
     idf = math.log(1 + (100 - 2 + 0.5) / 2.5)
     norm = 1.2 * (1 - 0.6 + 0.6 * 20 / 10)
     expected = idf * 3 * 2.2 / (3 + norm)
-    score = recall_rank._said_score(Question({"key": 1.0}), STATISTICS, said(3, 20))
+    weights = recall_rank._weights(Question({"key": 1.0, "none": 1.0}), 100, {"key": 2})
+    score = recall_rank._bm25(weights, {"key": 3}, 20 / 10)
     assert score == pytest.approx(expected)
 
 

@@ -39,7 +39,7 @@ TERMS_ASKED = 400
 DONE_SHARE = 0.5
 """What a term in replies and results counts beside one that was said, when candidates are chosen."""
 
-REACHING = 150
+REACHING = 100
 """Candidates whose whole surroundings are read; of the others only the direct neighbours."""
 
 UNIT_BITS = 32

@@ -73,13 +73,17 @@ def rank(
     be had, those around them: a score spreads only to units that are there. `others` are further rankings,
     unit to similarity, only the order of which counts.
     """
+    said_weights = _weights(asked, statistics.said_units, statistics.said_in)
+    done_weights = _weights(asked, statistics.done_units, statistics.done_in)
+    said_average = statistics.said_length / max(1, statistics.said_units)
+    done_average = statistics.done_length / max(1, statistics.done_units)
     said: dict[int, float] = {}
     done: dict[int, float] = {}
     for unit in sorted(matching):
         words = units[unit]
-        if score := _said_score(asked, statistics, words):
+        if words.said and (score := _bm25(said_weights, words.said, words.said_length / said_average)):
             said[unit] = score
-        if score := _done_score(asked, statistics, words):
+        if words.done and (score := _bm25(done_weights, words.done, words.done_length / done_average)):
             done[unit] = score
     fused: dict[int, float] = {}
     _fuse(fused, _with_neighbours(said, units), 1.0)
@@ -93,32 +97,23 @@ def rank(
     return Ranked(_usefulness(scores, asked.wants_set), answers)
 
 
-def _said_score(asked: Question, statistics: Statistics, words: UnitWords) -> float:
-    if not words.said_length:
-        return 0.0
-    average = statistics.said_length / max(1, statistics.said_units)
-    return _bm25(asked, words.said, words.said_length / average, statistics.said_units, statistics.said_in)
+def _weights(asked: Question, total: int, holding: Mapping[str, int]) -> list[tuple[str, float]]:
+    """Each term's weight times its idf, which is never negative (Robertson and Zaragoza 2009, and Lucene)."""
+    return [
+        (term, weight * math.log(1 + (total - holding[term] + 0.5) / (holding[term] + 0.5)))
+        for term, weight in asked.terms.items()
+        if holding.get(term)
+    ]
 
 
-def _done_score(asked: Question, statistics: Statistics, words: UnitWords) -> float:
-    if not words.done_length:
-        return 0.0
-    average = statistics.done_length / max(1, statistics.done_units)
-    return _bm25(asked, words.done, words.done_length / average, statistics.done_units, statistics.done_in)
-
-
-def _bm25(
-    asked: Question, counts: Mapping[str, int], relative: float, total: int, holding: Mapping[str, int]
-) -> float:
-    """BM25 with the idf that is never negative (Robertson and Zaragoza 2009, and Lucene)."""
+def _bm25(weights: Iterable[tuple[str, float]], counts: Mapping[str, int], relative: float) -> float:
+    """BM25 of a text that is `relative` times as long as the average one."""
     norm = BM25_K1 * (1 - BM25_B + BM25_B * relative)
     score = 0.0
-    for term, weight in asked.terms.items():
+    for term, weight in weights:
         count = counts.get(term)
         if count:
-            in_units = holding.get(term, 1)
-            idf = math.log(1 + (total - in_units + 0.5) / (in_units + 0.5))
-            score += weight * idf * count * (BM25_K1 + 1) / (count + norm)
+            score += weight * count * (BM25_K1 + 1) / (count + norm)
     return score
 
 
@@ -151,14 +146,15 @@ def _spread(
         for step in range(-len(widths), len(widths) + 1)
         if step == 0 or unit + step in units
     }
-    return {
-        unit: fused.get(unit, 0.0)
-        + sum(
-            share * max(fused.get(unit - away, 0.0), fused.get(unit + away, 0.0))
-            for away, share in enumerate(widths, start=1)
-        )
-        for unit in reached
-    }
+    at = fused.get
+    spread: dict[int, float] = {}
+    for unit in reached:
+        score = at(unit, 0.0)
+        for away, share in enumerate(widths, start=1):
+            before, after = at(unit - away, 0.0), at(unit + away, 0.0)
+            score += share * max(before, after)
+        spread[unit] = score
+    return spread
 
 
 def _traits(words: UnitWords) -> float:

@@ -12,9 +12,9 @@ import pytest
 
 from shiftbook.clock import this_process
 from shiftbook.entries import ActionStarted, PersonSaid
-from shiftbook.errors import Conflict, Fenced, Held, NotCanonical, StoreUnusable, UnknownRun
+from shiftbook.errors import BadInput, Conflict, Fenced, Held, StoreError, StoreUnusable, UnknownRun
 from shiftbook.journal.open import open_store
-from shiftbook.journal.promises import Lease
+from shiftbook.journal.promises import Commit, Lease
 from shiftbook.providers.scripted import Scripted, call, fails, say
 from shiftbook.run.agent import Agent
 from shiftbook.run.book import Book
@@ -210,8 +210,18 @@ def test_d3_processes_whose_clocks_are_a_minute_off_take_turns() -> None:
 def test_whoever_cannot_start_gives_the_lease_back() -> None:
     async def main(ground: Desk) -> None:
         broken: Any = [object()]
-        with pytest.raises((TypeError, NotCanonical)):
+        with pytest.raises(BadInput):
             await start(ground.store, agent([say("one")]), broken, run=RUN, clock=ground.clock)
+        append = ground.store.entries.append
+
+        async def full(commit: Commit) -> None:
+            raise StoreError("The disk is full.")
+
+        ground.store.entries.append = full  # type: ignore[method-assign]
+        with pytest.raises(StoreError, match="full"):
+            await start(ground.store, agent([say("one")]), "Begin.", run=RUN, clock=ground.clock)
+        ground.store.entries.append = append  # type: ignore[method-assign]
+        assert (await ground.store.leases.look(RUN)).holder is None
         with pytest.raises(UnknownRun):
             await resume(ground.store, RUN, agent([say("one")]), clock=ground.clock)
         async with await start(

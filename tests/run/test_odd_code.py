@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from shiftbook.entries import ActionFinished, ModelAnswered, ModelFailed, ModelInterrupted
+from shiftbook.errors import BadInput
 from shiftbook.messages import Call, Emit, Reply, Request, Text, TextDelta, Usage
 from shiftbook.providers.scripted import call, say
 from shiftbook.run.loop import Run, resume, start
+from shiftbook.run.mail import post
 from shiftbook.tools.function import tool
 from tests.run.desk import Desk, agent, run_async
 
@@ -153,6 +155,23 @@ def test_a_stop_that_comes_with_the_last_piece_leaves_the_reply_whole() -> None:
         assert await ground.whats(RUN, ModelInterrupted) == []
         (answered,) = await ground.whats(RUN, ModelAnswered)
         assert answered.parts == (Text("The whole reply."),)
+        await ground.check(RUN)
+
+    run_async(main)
+
+
+@pytest.mark.parametrize("message", [5, b"x", ["words"], (Text(5),), (object(),)])  # type: ignore[arg-type]
+def test_j2_a_message_that_no_entry_can_hold_is_refused_at_every_door(message: Any) -> None:
+    async def main(ground: Desk) -> None:
+        with pytest.raises(BadInput, match="A message is a text"):
+            await start(ground.store, agent([say("done")]), message, run=RUN, clock=ground.clock)
+        async with await start(ground.store, agent([say("done")]), run=RUN, clock=ground.clock) as run:
+            with pytest.raises(BadInput, match="A message is a text"):
+                await run.say(message)
+            with pytest.raises(BadInput, match="A message is a text"):
+                await post(ground.store, RUN, message)
+            await run.say("words")
+            assert (await run.finish()).state == "finished"
         await ground.check(RUN)
 
     run_async(main)

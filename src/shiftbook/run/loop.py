@@ -35,7 +35,7 @@ from shiftbook.run.book import Book, read_entries
 from shiftbook.run.desk import Desk, NoWatcher, Watcher
 from shiftbook.run.keep import keep
 from shiftbook.run.keeper import LeaseKeeper
-from shiftbook.run.mail import move_mail, post, post_rule
+from shiftbook.run.mail import content_of, move_mail, post, post_rule
 from shiftbook.run.noting import set_rules
 from shiftbook.run.restore import restore, snapshot_of
 from shiftbook.run.setting import (
@@ -191,8 +191,7 @@ class Run:
             await post(self._desk.book.store, self.id, message, clock=self._desk.clock)
             self._desk.mail = True
             return
-        content = (Text(message),) if isinstance(message, str) else message
-        self._desk.note(PersonSaid(content))
+        self._desk.note(PersonSaid(content_of(message)))
 
     async def rule(self, key: str, text: str, *, withdrawn: bool = False) -> None:
         """Set a person's standing rule, or withdraw it, through the inbox; raises what `post_rule` raises."""

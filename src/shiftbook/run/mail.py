@@ -7,7 +7,7 @@ from dataclasses import replace
 from shiftbook import canonical
 from shiftbook.clock import Clock, SystemClock
 from shiftbook.entries import PersonSaid, RuleSet, UserContent
-from shiftbook.errors import BadInput
+from shiftbook.errors import BadInput, NotCanonical
 from shiftbook.journal.promises import InboxItem, Store
 from shiftbook.messages import Json, Text
 from shiftbook.payload import from_plain, to_plain
@@ -32,12 +32,26 @@ async def post(store: Store, run: str, message: str | UserContent, *, clock: Clo
     """Put a person's message into a run's inbox, from whatever process; returns the item's id.
 
     The holder moves it into the journal at its next boundary; a run that rests is taken up by `resume`.
+    Raises `BadInput` for what no entry could hold.
     """
     clock = clock or SystemClock()
-    content = (Text(message),) if isinstance(message, str) else message
-    item = inbox_item(clock.new_run_id(), PersonSaid(content), clock.now_ms())
+    item = inbox_item(clock.new_run_id(), PersonSaid(content_of(message)), clock.now_ms())
     await store.inbox.put(run, item)
     return item.id
+
+
+def content_of(message: str | UserContent) -> UserContent:
+    """What a person says, as an entry keeps it. Raises `BadInput` for what could not be read back."""
+    content = (Text(message),) if isinstance(message, str) else message
+    try:
+        plain: Json = canonical.decode(canonical.encode(to_plain(PersonSaid(content))))
+        from_plain(PersonSaid.__name__, plain)
+    except (NotCanonical, TypeError, AttributeError, KeyError) as fault:
+        raise BadInput(
+            f"A message is a text, or a tuple of Text, Media and Missing, not {message!r:.60}; nothing was "
+            "written."
+        ) from fault
+    return content
 
 
 async def post_rule(

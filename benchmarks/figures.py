@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +190,7 @@ async def ask_once(path: str, policy: str, cap: int) -> float:
             return await agent.model.reply(request, emit)
 
     store = await open_store(path)
-    stops = type(agent)(**{**{name: getattr(agent, name) for name in agent.__slots__}, "model": Stops()})
+    stops = replace(agent, model=Stops())
     async with await resume(store, "bench", stops, message(0)) as run:
         await run.finish()
     await store.close()

@@ -161,5 +161,6 @@ def _text(parts: Iterable[Part]) -> str:
             case Missing(what):
                 texts.append(what)
             case Call(_, tool, arguments, raw):
-                texts += [tool, raw if arguments is None else canonical.encode(dict(arguments))]  # type: ignore[list-item]
+                given = raw or "" if arguments is None else canonical.encode(dict(arguments))
+                texts += [tool, given]
     return "\n".join(text for text in texts if text)

@@ -4,7 +4,7 @@ A unit (`projections.recall_units`) has two texts, what was said and what was do
 BM25, and the rankings are joined by reciprocal rank, so that their scales need not agree. The score spreads
 to the units around, since an answer stands beside its question. The shape of the rule and the constants
 without another source come from a shared study on BEAM and LoCoMo ("the hand rule"); those marked *tuned*
-were chosen on the tuning half of `shiftbook study recall` (docs/decisions/0012-recall-by-a-hand-rule.md).
+were chosen on the tuning half of `shiftbook study recall` (docs/decisions/0015-recall-by-a-hand-rule.md).
 
 The same question, statistics and units give the same floats: sums run in a fixed order, ties go by position.
 """

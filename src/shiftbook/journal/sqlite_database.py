@@ -96,7 +96,7 @@ class Database:
         if self.address.in_memory:
             return None
         try:
-            found = os.stat(self.address.target)  # noqa: PTH116 - once a commit, and a Path costs twice as much
+            found = os.stat(self.address.target)  # noqa: PTH116 - in every commit; a Path costs more
         except OSError:
             return None
         return found.st_dev, found.st_ino

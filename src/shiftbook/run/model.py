@@ -173,7 +173,7 @@ async def ask_again(desk: Desk, act: AskAgain) -> None:
         return
     except StoreError:  # ours, and no fault of the provider's
         raise
-    except Exception as fault:  # noqa: BLE001 - a provider that breaks its promise must not take the run along
+    except Exception as fault:  # noqa: BLE001 - a provider that breaks its promise takes no run along
         await _failed(desk, act, part, ProviderFault(error_text(fault), retryable=False))
         return
     finally:

@@ -5,8 +5,9 @@
 --
 -- A run's first lease gives it a number. An entry's id is (run number << 32) | position, so that the
 -- entries of a run lie together in the order of their positions and the row's key costs no index. The
--- chain's head stands on a commit's last row only. A run's inbox items have the places 1, 2, 3 ...; how many
--- were put in stands beside the lease as `mail`, so that one that is gone, or has another place or run, shows.
+-- chain's head stands on a commit's last row only. A run's inbox items have the places 1, 2, 3 ...; how
+-- many were put in stands beside the lease as `mail`, so that one that is gone, or has another place or
+-- another run, shows.
 --
 -- Rules for whoever changes this: a migration that was released is never edited; add the next number.
 

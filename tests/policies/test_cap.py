@@ -10,7 +10,7 @@ import pytest
 from shiftbook.entries import ActionFinished, ModelAnswered, ModelInterrupted, PersonSaid
 from shiftbook.errors import BadInput, CapTooSmall, Damaged
 from shiftbook.messages import Call, Reasoning, Result, Text
-from shiftbook.policies import Transcript, Window, policy_named
+from shiftbook.policies import Journal, Transcript, Window, policy_named
 from shiftbook.prompt.epoch import Extend, Rebuild
 from shiftbook.prompt.measure import Gauge
 from shiftbook.tokens import BpeMeter
@@ -44,10 +44,10 @@ def begun(policy, cap: int = 8_000, mark: int = 3_200, **rest) -> Shift:
     return shift
 
 
-both = pytest.mark.parametrize("policy", [Transcript(), Window()], ids=lambda policy: policy.name)
+each = pytest.mark.parametrize("policy", [Transcript(), Window(), Journal()], ids=lambda policy: policy.name)
 
 
-@both
+@each
 def test_h6_one_huge_result_is_cut_before_it_enters_a_prompt(policy):
     shift = begun(policy, meter=BpeMeter())
     shift.happen(answered(1, {"path": "big"}), done("1.1", "0123456789 abcdef\n" * 290_000))
@@ -65,7 +65,7 @@ def test_h6_one_huge_result_is_cut_before_it_enters_a_prompt(policy):
     holds(shift)
 
 
-@both
+@each
 def test_h11_the_newest_is_the_big_one(policy):
     shift = begun(policy)
     for turn in (1, 2, 3):
@@ -80,7 +80,7 @@ def test_h11_the_newest_is_the_big_one(policy):
     holds(shift)
 
 
-@both
+@each
 def test_forty_parallel_results_are_lowered_to_one_height(policy):
     shift = begun(policy)
     sizes = [20, 60, *range(2_000, 21_000, 500)]
@@ -111,7 +111,7 @@ def test_more_parallel_results_than_fit_even_when_cut():
             assert "is not shown" in asked.warned
 
 
-@both
+@each
 def test_a_hundred_kilobytes_of_a_persons_words_are_cut_last_and_with_a_warning(policy):
     shift = Shift(policy, cap=8_000, mark=3_200)
     shift.happen(said("word " * 20_000))
@@ -122,7 +122,7 @@ def test_a_hundred_kilobytes_of_a_persons_words_are_cut_last_and_with_a_warning(
     holds(shift)
 
 
-@both
+@each
 def test_a_persons_words_stay_whole_while_results_can_be_cut(policy):
     shift = begun(policy)
     shift.happen(answered(1, {}), done("1.1", "r" * 200_000), said("w " * 4_000))
@@ -163,7 +163,7 @@ def test_transcript_stops_at_the_cap_with_the_number_and_goes_on_under_a_higher_
     holds(shift)
 
 
-@both
+@each
 @pytest.mark.parametrize(
     "reply",
     [
@@ -203,7 +203,7 @@ def test_h10_a_cap_below_the_fixed_part_is_refused_with_the_numbers():
 
 
 @pytest.mark.parametrize("spare", range(0, 120, 7))
-@both
+@each
 def test_a_cap_just_above_the_fixed_part(policy, spare):
     fixed = Shift(policy).gauge.fixed
     shift = Shift(policy, cap=fixed + spare, mark=fixed)
@@ -287,7 +287,7 @@ def test_a_call_without_answer_and_a_second_answer_are_refused():
 
 
 def test_an_unknown_policy_is_refused_with_those_that_there_are():
-    with pytest.raises(BadInput, match=r"no policy 'slide'; choose one of: transcript, window"):
+    with pytest.raises(BadInput, match=r"no policy 'slide'; choose one of: journal, transcript, window"):
         policy_named("slide")
 
 

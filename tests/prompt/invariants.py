@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from shiftbook.entries import MODEL_VISIBLE
+from shiftbook.entries import MODEL_VISIBLE, ReportWritten
 from shiftbook.messages import Block, Call, Reasoning, Result, Text
+from shiftbook.policies.sections import is_briefed_kind
+from shiftbook.policies.units import is_briefed
 from shiftbook.prompt.epoch import Rebuild
 from shiftbook.prompt.rederive import cursor, cursor_ranges, from_cursor, rederive
 from shiftbook.prompt.render import render_pick
@@ -86,7 +88,9 @@ def merged_picks_say_the_same(shift: Shift) -> None:
         if before.form == after.form in ("whole", "kept") and before.last < after.first:
             between = range(before.last + 1, after.first)
             seams += not any(type(known[position].what) in MODEL_VISIBLE for position in between)
-    assert seams <= any(isinstance(asked.choice, Rebuild) for asked in shift.asked)
+    # Behind a brief, what is carried is named entry by entry.
+    if not is_briefed(shift.prompt):
+        assert seams <= any(isinstance(asked.choice, Rebuild) for asked in shift.asked)
 
 
 def handles_resolve(shift: Shift) -> None:
@@ -114,17 +118,29 @@ def nothing_of_a_provider_crosses_a_rebuild(shift: Shift) -> None:
 
 def nothing_is_lost_in_silence(shift: Shift) -> None:
     """W3: each visible entry is shown, or in a range said not to be; a batch not shown is warned of."""
+    known = {entry.position: entry for entry in shift.journal}
     for asked in shift.asked:
         dropped = [block.entries for block in asked.blocks if block.kind == "dropped"]
+        reports = [
+            (report.first, report.last)
+            for block in asked.blocks
+            if block.kind == "ReportWritten"
+            and isinstance(report := known[block.entries[0]].what, ReportWritten)
+        ]
+        assert len(reports) <= 1, "one report"
         assert len(dropped) <= 1, "one notice"
         assert all(block.kind != "dropped" for block in asked.blocks[1:]), "and it stands in front"
         newest = max(asked.batch, default=0)
         for entry in shift.journal[:newest]:
             if type(entry.what) in MODEL_VISIBLE:
                 is_told = any(first <= entry.position <= last for first, last in dropped)
-                assert is_told != (entry.position in asked.shown)
+                is_reported = any(first <= entry.position <= last for first, last in reports)
+                is_shown = entry.position in asked.shown
+                is_standing = is_briefed_kind(entry) or isinstance(entry.what, ReportWritten)
+                assert is_told != is_shown or (is_reported and not is_told) or is_standing
         for position in set(asked.batch) - asked.shown:
-            assert f"Entry {position} " in asked.warned
+            if not is_briefed_kind(known[position]):
+                assert f"Entry {position} " in asked.warned
 
 
 INVARIANTS = (

@@ -18,9 +18,12 @@ from shiftbook.entries import (
 )
 from shiftbook.messages import Block, Request, Text, ToolSchema
 from shiftbook.policies import Policy, Window, decide
-from shiftbook.prompt.epoch import EpochPrompt, Extend, Full, Rebuild
+from shiftbook.projections.knowledge import Knowledge, learn_all, needed
+from shiftbook.prompt.brief import BRIEF_KINDS
+from shiftbook.prompt.epoch import Choice, Decided, EpochPrompt, Extend, Full, Rebuild, WantReport
 from shiftbook.prompt.grow import adopt, first_prompt, grow, new_epoch
 from shiftbook.prompt.measure import Gauge
+from shiftbook.prompt.report import by_rule
 from shiftbook.tokens import Tokens
 from tests.strategies import TOOLS, Turn, happenings
 
@@ -67,6 +70,8 @@ class Shift:
     full: Full | None = None
     turn: int = 0
     changed: str | None = None
+    gap_ms: int | None = None
+    knowledge: Knowledge = field(default_factory=Knowledge)
 
     def __post_init__(self) -> None:
         self.gauge = Gauge(self.instructions, self.tools, meter=self.meter)
@@ -80,6 +85,7 @@ class Shift:
         """Journal entries."""
         made = [Entry(len(self.journal) + 1 + n, 1_000, 1, what) for n, what in enumerate(whats)]
         self.journal += made
+        learn_all(made, self.knowledge)
         self.fresh += [entry for entry in made if type(entry.what) in MODEL_VISIBLE]
         return made
 
@@ -95,15 +101,7 @@ class Shift:
 
     def ask(self) -> Asked | None:
         """Decide, journal, grow; None when the policy says that nothing more fits."""
-        choice = decide(
-            self.policy,
-            self.prompt,
-            self.fresh,
-            self.gauge,
-            cap=self.cap,
-            mark=self.mark,
-            reason=self.changed if self.opened else None,
-        )
+        choice = self._decided()
         if isinstance(choice, Full):
             self.full = choice
             return None
@@ -113,7 +111,8 @@ class Shift:
         if isinstance(choice, Rebuild):
             self.opened += 1
             self.happen(EpochOpened(self.opened, choice.reason, choice.head, choice.numbers))
-            growth = new_epoch(self.prompt, choice, self.opened, self.declaration, self.fresh, self.gauge)
+            known = [*needed(self.knowledge, BRIEF_KINDS.values()), *self.fresh]
+            growth = new_epoch(self.prompt, choice, self.opened, self.declaration, known, self.gauge)
         else:
             if not self.opened:
                 self.opened = 1
@@ -139,6 +138,28 @@ class Shift:
         )
         self.asked.append(asked)
         return asked
+
+    def _decided(self) -> Decided:
+        """What the policy chooses once it has the report that it wants; it may want one and no more."""
+        choice = self._chosen()
+        if isinstance(choice, WantReport):
+            self.happen(*by_rule(choice, self.gauge.measure, {key for key, _ in self.knowledge.tallies}))
+            choice = self._chosen()
+        assert not isinstance(choice, WantReport), "a report was written, and is not used"
+        return choice
+
+    def _chosen(self) -> Choice:
+        return decide(
+            self.policy,
+            self.prompt,
+            self.fresh,
+            self.gauge,
+            cap=self.cap,
+            mark=self.mark,
+            reason=self.changed if self.opened else None,
+            knowledge=self.knowledge,
+            gap_ms=self.gap_ms,
+        )
 
     def request(self, asked: Asked) -> Request:
         """The request, as a validator wants it."""

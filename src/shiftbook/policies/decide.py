@@ -8,10 +8,12 @@ is measured again, and the policy decides by that.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shiftbook.entries import Entry
 from shiftbook.policies.promise import Policy
-from shiftbook.prompt.epoch import Choice, EpochPrompt, Extend, Full, Rebuild
+from shiftbook.projections.knowledge import Knowledge
+from shiftbook.prompt.epoch import Budget, Choice, EpochPrompt, Extend, Full, Rebuild, WantReport
 from shiftbook.prompt.measure import Gauge
 
 
@@ -24,30 +26,33 @@ def decide(
     cap: int,
     mark: int,
     reason: str | None = None,
+    knowledge: Knowledge | None = None,
+    gap_ms: int | None = None,
 ) -> Choice:
     """What the policy chooses; with a `reason` the epoch has to end now.
 
+    `knowledge` is what stands after the last of the fresh entries, `gap_ms` the time since the last request.
     The only thing that changes is which meter the gauge and the prompt's sizes are by.
     """
     if prompt.meter != gauge.meter_in_use:
         gauge.measure_again(prompt)
-    choice = _ask(policy, prompt, fresh, gauge, cap, mark, reason)
+
+    def ask() -> Choice:
+        budget = replace(gauge.budget(cap, mark), gap_ms=gap_ms)
+        if knowledge is not None:
+            budget = replace(budget, knowledge=knowledge)
+        return _ask(policy, prompt, fresh, budget, reason)
+
+    choice = ask()
     if gauge.is_bound and not _is_spared(choice, forced=reason is not None):
         gauge.turn_exact(prompt)
-        choice = _ask(policy, prompt, fresh, gauge, cap, mark, reason)
+        choice = ask()
     return choice
 
 
 def _ask(
-    policy: Policy,
-    prompt: EpochPrompt,
-    fresh: Sequence[Entry],
-    gauge: Gauge,
-    cap: int,
-    mark: int,
-    reason: str | None,
+    policy: Policy, prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason: str | None
 ) -> Choice:
-    budget = gauge.budget(cap, mark)
     if reason is None:
         return policy.choose(prompt, fresh, budget)
     return policy.reopen(prompt, fresh, budget, reason)
@@ -55,7 +60,7 @@ def _ask(
 
 def _is_spared(choice: Choice, *, forced: bool) -> bool:
     """Whether nothing was cut, dropped or ended for want of room."""
-    if isinstance(choice, Full) or (isinstance(choice, Rebuild) and not forced):
+    if isinstance(choice, Full | WantReport) or (isinstance(choice, Rebuild) and not forced):
         return False
     recipe = choice.picks if isinstance(choice, Extend) else (*choice.head, *choice.picks)
     return all(pick.keep is None and pick.form != "dropped" for pick in recipe)

@@ -3,8 +3,9 @@
 `choose` sees the epoch's prompt so far, the model-visible entries that came since, and the budget. It
 returns a `Choice`; it renders nothing, writes nothing and reads no clock. Its decisions are journaled, so
 they are made once and never again: a later version of the policy may decide otherwise for later turns.
-Whatever it chooses stays within `budget.cap` by `budget.measure`, whatever the entries hold, and keeps every
-call beside exactly one answer.
+Where it needs an account of what leaves the prompt, it says so by `WantReport`, and is asked again once that
+is among the fresh entries. Whatever it chooses stays within `budget.cap` by `budget.measure`, whatever the
+entries hold, and keeps every call beside exactly one answer.
 """
 
 from __future__ import annotations

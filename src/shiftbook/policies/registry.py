@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from shiftbook.errors import BadInput
+from shiftbook.policies.journal import Journal
 from shiftbook.policies.promise import Policy
 from shiftbook.policies.transcript import Transcript
 from shiftbook.policies.window import Window
 
-POLICIES: Mapping[str, Callable[[], Policy]] = {"transcript": Transcript, "window": Window}
+POLICIES: Mapping[str, Callable[[], Policy]] = {
+    "transcript": Transcript,
+    "window": Window,
+    "journal": Journal,
+}
 """What makes a policy, by the name that an agent and the command line use."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from shiftbook.entries import Entry, Pick
 from shiftbook.policies.fit import fit
-from shiftbook.policies.units import Unit, fresh_units, kept, old_units, recipe_of
+from shiftbook.policies.units import Unit, fresh_units, kept, old_units, order_of, recipe_of, unshown
 from shiftbook.prompt.epoch import Budget, Choice, EpochPrompt, Extend, Full, Rebuild
 from shiftbook.prompt.grow import merged
 from shiftbook.prompt.render import render_pick
@@ -39,13 +39,12 @@ def reopened(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason
     """A new epoch that shows all that the old one did, and what is fresh; `Full` when that does not fit."""
     old = old_units(prompt, budget.tools)
     new = kept(fresh_units(fresh, budget.tools))
-    front = [pick for pick in prompt.picks if pick.form == "dropped"]
+    front = unshown(prompt)
     before = prompt.fixed + sum(notice_tokens(pick, budget) for pick in front) + tokens_of(old, budget)
     fitted = fit(new, budget, prompt.fixed, budget.cap - before)
     if fitted is None:
         return Full(before + tokens_of(new, budget))
-    positions = [piece.entry.position for unit in old for piece in unit]
-    order = sorted([*positions, *(entry.position for entry in fresh)])
+    order = order_of(prompt, fresh)
     picks = [piece.pick for unit in old for piece in unit]
     return Rebuild(
         reason=reason,

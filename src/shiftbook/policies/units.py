@@ -7,12 +7,20 @@ seen yet. Refused, by an error: a call without exactly one answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from shiftbook.entries import ActionFinished, Entry, ModelAnswered, ModelInterrupted, PersonSaid, Pick
+from shiftbook.entries import (
+    ActionFinished,
+    Entry,
+    ModelAnswered,
+    ModelInterrupted,
+    PersonSaid,
+    Pick,
+    ReportWritten,
+)
 from shiftbook.errors import Damaged
-from shiftbook.prompt.brief import APART
+from shiftbook.prompt.brief import APART, BRIEF_KINDS
 from shiftbook.prompt.epoch import EpochPrompt, Made, Measure
 from shiftbook.prompt.grow import merged
 from shiftbook.prompt.render import calls_of, render_entry
@@ -50,6 +58,9 @@ class Piece:
 
 
 Unit = tuple[Piece, ...]
+
+_PARTED = 0
+"""No position: in an order of positions it stands where no two are neighbours."""
 
 
 def fresh_units(fresh: Sequence[Entry], tools: frozenset[str] | None) -> list[Unit]:
@@ -93,10 +104,15 @@ def form_of(entry: Entry, tools: frozenset[str] | None) -> str:
     return "quoted"
 
 
-def old_units(prompt: EpochPrompt, tools: frozenset[str] | None) -> list[Unit]:
-    """What the prompt shows, as units in its order, in the forms of a new epoch; what stands apart left out.
+def old_units(
+    prompt: EpochPrompt,
+    tools: frozenset[str] | None,
+    apart: Callable[[Entry], bool] = lambda entry: False,
+) -> list[Unit]:
+    """What the prompt shows, as units in its order, in the forms of a new epoch.
 
-    What was cut stays cut as it was. Units that interleave in the journal are one, so that a range of
+    Left out is what stands apart: by its form, by its entry, or as a report. What was cut stays cut as it
+    was. Units that interleave in the journal are one, so that a range of
     positions can be dropped without a piece of another unit in it.
     """
     units: list[list[Piece]] = []
@@ -106,7 +122,7 @@ def old_units(prompt: EpochPrompt, tools: frozenset[str] | None) -> list[Unit]:
             continue
         for position in range(pick.first, pick.last + 1):
             entry = prompt.shown.get(position)
-            if entry is None:
+            if entry is None or isinstance(entry.what, ReportWritten) or apart(entry):
                 continue
             if isinstance(entry.what, ActionFinished) and units:
                 units[-1].append(_again(entry, pick.keep, form))
@@ -138,6 +154,43 @@ def glued(units: Sequence[Unit]) -> list[Unit]:
             first = min(piece.entry.position for piece in unit)
         result.append(unit)
     return result
+
+
+def order_of(prompt: EpochPrompt, fresh: Sequence[Entry]) -> list[int]:
+    """The positions of what is shown and fresh, so that `recipe_of` merges neighbours and nothing else.
+
+    In a prompt that was made with a brief, entries that it does not show lie between those that it does:
+    what is parted there by a pick's end stays parted.
+    """
+    new = [entry.position for entry in fresh]
+    if not is_briefed(prompt):
+        return sorted({*prompt.shown, *new})
+    order: list[int] = []
+    for pick in prompt.picks:
+        if pick.form not in APART:
+            order += [at for at in range(pick.first, pick.last + 1) if at in prompt.shown]
+            order.append(_PARTED)
+    return order + new
+
+
+def unshown(prompt: EpochPrompt) -> list[Pick]:
+    """One pick for the range that the prompt says it does not show, none where it shows everything.
+
+    A report told of its range; whoever leaves the report out has to say that the range is not shown.
+    """
+    before = [pick for pick in prompt.picks if pick.form == "dropped"]
+    reports = [e.what for e in prompt.shown.values() if isinstance(e.what, ReportWritten)]
+    before += [Pick(report.first, report.last, "dropped") for report in reports]
+    if not before:
+        return []
+    return [Pick(min(pick.first for pick in before), max(pick.last for pick in before), "dropped")]
+
+
+def is_briefed(prompt: EpochPrompt) -> bool:
+    """Whether the prompt's epoch was opened with a brief, or with a report in it."""
+    if any(pick.form in BRIEF_KINDS for pick in prompt.picks):
+        return True
+    return any(isinstance(entry.what, ReportWritten) for entry in prompt.shown.values())
 
 
 def recipe_of(units: Iterable[Unit], order: Sequence[int]) -> tuple[Pick, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from shiftbook.entries import Entry, PersonSaid, Pick
 from shiftbook.policies.fit import Fitted, fit
 from shiftbook.policies.transcript import notice_tokens, numbers, reopened, tokens_of
-from shiftbook.policies.units import Unit, fresh_units, glued, kept, old_units, recipe_of
+from shiftbook.policies.units import Unit, fresh_units, glued, kept, old_units, order_of, recipe_of, unshown
 from shiftbook.prompt.epoch import Budget, Choice, EpochPrompt, Extend, Full, Rebuild, Warnings
 
 
@@ -50,7 +50,7 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
     if room < 0:
         return Full(prompt.fixed + notice)
     spare = budget.mark - prompt.fixed - notice
-    fitted, lost = _newest(new, budget, prompt.fixed, room, spare)
+    fitted, lost = newest(new, budget, prompt.fixed, room, spare)
     left = spare - fitted.tokens
     stays: list[Unit] = []
     while old and not lost:
@@ -60,7 +60,7 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
         left -= size
         stays.insert(0, old.pop())
     front = _front(prompt, [*old, *lost])
-    order = sorted({*prompt.shown, *(entry.position for entry in fresh)})
+    order = order_of(prompt, fresh)
     after = prompt.fixed + sum(notice_tokens(pick, budget) for pick in front)
     after += tokens_of(stays, budget) + fitted.tokens
     return Rebuild(
@@ -68,12 +68,12 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
         head=(*front, *recipe_of(stays, order)),
         picks=recipe_of(fitted.units, order),
         numbers={**numbers(prompt, after, budget), "dropped": front[0].last if front else 0},
-        warnings=(*fitted.warnings, *_never_shown(lost)),
+        warnings=(*fitted.warnings, *never_shown(lost)),
     )
 
 
-def _newest(new: list[Unit], budget: Budget, fixed: int, room: int, spare: int) -> tuple[Fitted, list[Unit]]:
-    """As many of the newest units as can be made to fit, and those that cannot."""
+def newest(new: list[Unit], budget: Budget, fixed: int, room: int, spare: int) -> tuple[Fitted, list[Unit]]:
+    """As many of the newest units as can be made to fit, whole up to `spare` tokens; and the others."""
     low, high = 0, len(new)
     fitted = fit(new, budget, fixed, room, whole=spare, final=True)
     if fitted is not None:
@@ -91,7 +91,7 @@ def _newest(new: list[Unit], budget: Budget, fixed: int, room: int, spare: int) 
 
 def _front(prompt: EpochPrompt, gone: Sequence[Unit]) -> tuple[Pick, ...]:
     """One pick for everything that is not shown any more, in earlier epochs or from now on."""
-    before = [pick for pick in prompt.picks if pick.form == "dropped"]
+    before = unshown(prompt)
     positions = [piece.entry.position for unit in gone for piece in unit]
     if not before and not positions:
         return ()
@@ -100,7 +100,7 @@ def _front(prompt: EpochPrompt, gone: Sequence[Unit]) -> tuple[Pick, ...]:
     return (Pick(first, last, "dropped"),)
 
 
-def _never_shown(lost: Sequence[Unit]) -> Warnings:
+def never_shown(lost: Sequence[Unit]) -> Warnings:
     """What the model has not seen and will not see by itself: more than the prompt can hold even when cut."""
     return tuple(
         (

@@ -21,7 +21,7 @@ ARGUMENT_NAME_CHARS_MAX = 400
 """Arguments of more names, or of longer ones together, are cut as one text."""
 
 # Spelled out, since `str.isspace` follows the Unicode version of the Python that runs.
-_SPACES = (
+SPACES = (
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"
     "\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
@@ -55,7 +55,7 @@ def cut_text(text: str, keep: int, position: int) -> str:
 
 def is_blank(text: str) -> bool:
     """Whether a vendor would refuse the text as empty."""
-    return not text.strip(_SPACES)
+    return not text.strip(SPACES)
 
 
 def plain_text(text: str) -> str:

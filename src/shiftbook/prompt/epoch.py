@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from shiftbook.entries import Entry, Pick, Recipe
+from shiftbook.entries import Entry, Pick, Recipe, ReportWritten
 from shiftbook.messages import Block
+from shiftbook.projections.knowledge import Knowledge
 
 Measure = Callable[[Block], int]
 """Tokens of a block by the run's one meter, its overhead included."""
@@ -61,6 +62,12 @@ class Budget:
     mark: int
     measure: Measure
     tools: frozenset[str] | None = None
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    """What stands after the last of the fresh entries."""
+    gap_ms: int | None = None
+    """Time since the last request, as the entries' stamps have it; None where there was none."""
+    report_request: int = 0
+    """What asking for a report takes at the end of the prompt, where a model writes it."""
 
 
 Made = tuple[tuple[Block, int], ...]
@@ -98,7 +105,25 @@ class Full:
     tokens: int
 
 
-Choice = Extend | Rebuild | Full
+@dataclass(frozen=True, slots=True)
+class WantReport:
+    """Before a new epoch: an account of `entries`, which leave the prompt, in `room` tokens.
+
+    It stands for everything from `first` to `last` that the new epoch does not show. `before` is the report
+    that stood until now. Once it is written, as a `ReportWritten` among the fresh entries, the policy is
+    asked again.
+    """
+
+    first: int
+    last: int
+    entries: tuple[Entry, ...]
+    before: ReportWritten | None
+    room: int
+
+
+Choice = Extend | Rebuild | Full | WantReport
+Decided = Extend | Rebuild | Full
+"""A choice with nothing left to write first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Rules, statements, plan, tallies and recalls as short labelled text; and any entry told word for word.
+"""Rules, statements, plan, tallies, recalls and reports as labelled text; and any entry told word for word.
 
 What a model, a tool or a report brought stands here as quoted data on one line, whatever it holds: it cannot
 end its quotes, begin a line, or look like a label of ours. Only a rule's text and a person's words are given
@@ -20,6 +20,8 @@ from shiftbook.entries import (
     PersonSaid,
     PlanChanged,
     Recalled,
+    ReportLine,
+    ReportWritten,
     RuleSet,
     StatementMade,
     TallyChanged,
@@ -27,16 +29,17 @@ from shiftbook.entries import (
 )
 from shiftbook.messages import AssistantPart, Call, Json, Media, Missing, Reasoning, Text
 from shiftbook.prompt import wording
-from shiftbook.prompt.cut import arguments_text, cut_text, plain_arguments, plain_text
+from shiftbook.prompt.cut import SPACES, arguments_text, cut_text, plain_arguments, plain_text
 
 QUERY_CHARS_MAX = 200
 
 _SIMPLE = re.compile(r"[\w./@#+-]+(?: [\w./@#+-]+)*", re.ASCII)
+_ONE_LINE = dict.fromkeys(map(ord, SPACES), " ")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def told(entry: Entry) -> str | None:
-    """The live text of an entry of the five kinds that are told as labels; None for any other."""
+    """The live text of an entry of the six kinds that are told as labels; None for any other."""
     match entry.what:
         case RuleSet() as what:
             return _rule(entry, what)
@@ -50,7 +53,14 @@ def told(entry: Entry) -> str | None:
         case Recalled() as what:
             query = canonical.encode(what.query[:QUERY_CHARS_MAX])
             return wording.recalled(query, spans(what.found), quoted_name(what.asked_by))
+        case ReportWritten() as what:
+            head = wording.report_head(what.first, what.last, quoted_name(what.writer))
+            return "\n".join([head, *(_report_line(line) for line in what.lines)])
     return None
+
+
+def _report_line(line: ReportLine) -> str:
+    return wording.report_line(plain_text(line.text).translate(_ONE_LINE), line.cites)
 
 
 def _rule(entry: Entry, what: RuleSet) -> str:

@@ -7,7 +7,7 @@ mouth.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from shiftbook.entries import Author, Origin, Outcome
 
@@ -157,3 +157,16 @@ def call(name: str, tool: str, arguments: str) -> str:
 def brief_left_out(count: int, first: int, last: int) -> str:
     """In place of the older lines of a block of the brief; they come of these entries."""
     return f"[Lines left out here for want of room: {count}; see entries {first} to {last} of this run.]"
+
+
+def report_head(first: int, last: int, writer: str) -> str:
+    """Before the lines of a report."""
+    return (
+        f"[Report on entries {first} to {last} of this run, {writer}. It is an account and no instruction, "
+        "and not complete: the journal keeps what is not shown here word for word, under these numbers.]"
+    )
+
+
+def report_line(text: str, cites: Sequence[int]) -> str:
+    """A line of a report and the entries that it cites."""
+    return f"- {text} [{', '.join(str(position) for position in cites)}]"

@@ -17,11 +17,12 @@ from shiftbook.messages import Block, Text
 from shiftbook.policies import decide, policy_named
 from shiftbook.policies.promise import Policy
 from shiftbook.prompt.cut import cut_text
-from shiftbook.prompt.epoch import Choice, EpochPrompt, Extend, Full, Growth, Rebuild
+from shiftbook.prompt.epoch import Decided, EpochPrompt, Extend, Full, Growth, Rebuild, WantReport
 from shiftbook.prompt.grow import adopt, first_prompt, grow, new_epoch
 from shiftbook.prompt.measure import BLOCK_TOKENS, PART_TOKENS, Gauge
 from shiftbook.prompt.recall import Memory, Record
 from shiftbook.prompt.recall_pack import KEEP_CHARS
+from shiftbook.prompt.report import by_rule
 from shiftbook.studies.chats import Chat, Message
 from shiftbook.studies.holding import Outcome, held
 from shiftbook.tokens import Meter, Tokens
@@ -32,6 +33,9 @@ MESSAGE_TOKENS = 3
 
 MARK = (2, 5)
 """The low-water mark as a part of the cap: 40%, as runs have it by default."""
+
+REPORTS_FROM = 1_000_000
+"""Reports are numbered from here: the positions below are the places of messages."""
 
 MESSAGE_MS = 60_000
 """Between two messages; no policy of a study without prices or a clock looks at it."""
@@ -92,10 +96,18 @@ class _Run:
     gauge: Gauge
     cap: int
     at_cap: bool = False
+    reports: int = 0
 
-    def choose(self, fresh: list[Entry]) -> Choice:
+    def choose(self, fresh: list[Entry]) -> Decided:
+        """What the policy chooses; a report that it wants is written by rule and added to `fresh`."""
         mark = self.cap * MARK[0] // MARK[1]
-        return decide(self.policy, self.prompt, fresh, self.gauge, cap=self.cap, mark=mark)
+        while True:
+            choice = decide(self.policy, self.prompt, fresh, self.gauge, cap=self.cap, mark=mark)
+            if not isinstance(choice, WantReport):
+                return choice
+            (report, *_) = by_rule(choice, self.gauge.measure)
+            self.reports += 1
+            fresh.append(Entry(REPORTS_FROM + self.reports, fresh[-1].at_ms, 1, report))
 
     def blocks_with(self, fresh: list[Entry]) -> tuple[list[Block], int] | None:
         """The prompt that these entries would make, and its tokens; None at the cap."""

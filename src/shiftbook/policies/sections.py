@@ -1,0 +1,169 @@
+"""The brief of a rebuilt prompt, section by section, each within its part of the room.
+
+Rules, statements, plan and tallies are folded by the renderer over the whole run, so that they stand in every
+brief. What a section cannot hold within its part, the newest lines first, is counted in it, and told as a
+warning. Of the words that people said before, all are carried while they fit: the first and then the newest
+whole, the others cut. A call whose outcome nobody knows is carried with its reply, cut.
+
+Nothing is summed up here: only which entries, in which form, cut where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shiftbook.entries import ActionFinished, Entry, Pick, RuleSet, What
+from shiftbook.policies.units import Piece, Unit
+from shiftbook.projections.knowledge import Knowledge, needed
+from shiftbook.projections.rules import RULERS
+from shiftbook.prompt.brief import BRIEF_KINDS
+from shiftbook.prompt.epoch import Budget, Measure, Warnings
+from shiftbook.prompt.render import chars, render_pick
+
+PARTS: Mapping[str, float] = {"rules": 0.2, "statements": 0.16, "plan": 0.1, "tallies": 0.1}
+"""What a section may take of the room below the mark."""
+
+CARRIED_PART = 0.16
+"""What people's earlier words, and calls of unknown outcome, may take of it."""
+
+CUT_WORDS_CHARS = 400
+"""Earlier words that are not carried whole are cut to this many characters."""
+
+UNKNOWN_CHARS = 200
+"""A reply and its answers are cut to so many characters each when an outcome among them is unknown."""
+
+KEEP_TRIES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """The picks of the brief's sections, their tokens by section, and what has to be said about them."""
+
+    picks: tuple[Pick, ...]
+    tokens: Mapping[str, int]
+    warnings: Warnings = ()
+
+    @property
+    def total(self) -> int:
+        """Tokens of all sections."""
+        return sum(self.tokens.values())
+
+
+def is_briefed_kind(entry: Entry) -> bool:
+    """Whether a brief tells the entry: then a rebuild does not show it beside the brief."""
+    if isinstance(entry.what, RuleSet):
+        return entry.what.author in RULERS
+    return type(entry.what) in _KINDS
+
+
+_KINDS: frozenset[type[What]] = frozenset(BRIEF_KINDS.values())
+
+
+def brief_of(knowledge: Knowledge, hidden: Iterable[Entry], last: int, budget: Budget, room: int) -> Brief:
+    """The sections of what stands after `last`; `hidden` are the entries that only the brief tells."""
+    kinds = {type(entry.what) for entry in hidden}
+    picks: list[Pick] = []
+    tokens: dict[str, int] = {}
+    warnings: list[tuple[str, str]] = []
+    for form, kind in BRIEF_KINDS.items():
+        entries = {entry.position: entry for entry in needed(knowledge, (kind,))}
+        if not entries and kind not in kinds:
+            continue
+        pick, size = section(form, last, entries, budget.measure, int(room * PARTS[form]))
+        if pick.keep is not None:
+            detail = f"The {form} pass their part of the brief: the newest are shown, the others counted."
+            warnings.append(("brief cut", detail))
+        picks.append(pick)
+        tokens[form] = size
+    return Brief(tuple(picks), tokens, tuple(warnings))
+
+
+def section(
+    form: str, last: int, entries: Mapping[int, Entry], measure: Measure, room: int
+) -> tuple[Pick, int]:
+    """The section within `room` tokens, as near as the size of its head allows."""
+    pick = Pick(1, last, form)
+    size, length = _size(pick, entries, measure)
+    keep = length
+    for _ in range(KEEP_TRIES):
+        if size <= room or keep == 0:
+            break
+        # A little lower than in proportion, so that few tries do.
+        keep = keep * 4 // 5 if pick.keep is not None else min(keep * 19 // 20, length * max(room, 0) // size)
+        pick = Pick(1, last, form, keep)
+        size, _ = _size(pick, entries, measure)
+    return pick, size
+
+
+def _size(pick: Pick, entries: Mapping[int, Entry], measure: Measure) -> tuple[int, int]:
+    blocks = render_pick(pick, entries)
+    length = sum(len(getattr(part, "text", "")) for block in blocks for part in block.parts)
+    return sum(map(measure, blocks)), length
+
+
+def within(piece: Piece, room: int, measure: Measure) -> Piece | None:
+    """The piece cut so that it takes at most `room` tokens; None when even its head is longer."""
+    size = piece.tokens(measure)
+    keep = chars(piece.entry) if piece.keep is None else piece.keep
+    while size > room:
+        if keep == 0:
+            return None
+        keep = min(keep * 9 // 10, keep * max(room, 0) // size + 1)
+        piece = piece.cut_to(keep)
+        size = piece.tokens(measure)
+    return piece
+
+
+# --- excerpts that are carried -------------------------------------------------------------------------
+
+
+def wanted(units: Sequence[Unit]) -> list[Unit]:
+    """What of these units is worth carrying: people's words alone, and whole batches of unknown outcome."""
+    found: list[Unit] = []
+    for unit in units:
+        if any(_is_unknown(piece.entry) for piece in unit):
+            found.append(unit)
+        else:
+            found += [(piece,) for piece in unit if piece.is_persons]
+    return found
+
+
+def carried(units: Sequence[Unit], room: int, measure: Measure) -> tuple[list[Unit], int]:
+    """Those of `wanted` units that fit `room` tokens, in their order, and what they take.
+
+    Batches of unknown outcome come first, then the first words, then the newest; words that do not fit whole
+    are cut, and left out when not even that fits.
+    """
+    taken: dict[int, Unit] = {}
+    left = room
+    unknown = [n for n, unit in enumerate(units) if any(_is_unknown(piece.entry) for piece in unit)]
+    said = [n for n in range(len(units)) if n not in set(unknown)]
+    for number in [*reversed(unknown), *said[:1], *reversed(said[1:])]:
+        shown = units[number]
+        if number in unknown:
+            shown = tuple(_cut(piece, UNKNOWN_CHARS, measure) for piece in shown)
+        size = _tokens(shown, measure)
+        if size > left:
+            shown = tuple(_cut(piece, CUT_WORDS_CHARS, measure) for piece in shown)
+            size = _tokens(shown, measure)
+        if size <= left:
+            taken[number] = shown
+            left -= size
+    return [taken[number] for number in sorted(taken)], room - left
+
+
+def _cut(piece: Piece, keep: int, measure: Measure) -> Piece:
+    length = chars(piece.entry) if piece.keep is None else piece.keep
+    if length <= keep:
+        return piece
+    lower = piece.cut_to(keep)
+    return lower if lower.tokens(measure) < piece.tokens(measure) else piece
+
+
+def _is_unknown(entry: Entry) -> bool:
+    return isinstance(entry.what, ActionFinished) and entry.what.outcome == "unknown"
+
+
+def _tokens(unit: Unit, measure: Measure) -> int:
+    return sum(piece.tokens(measure) for piece in unit)

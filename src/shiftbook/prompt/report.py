@@ -1,0 +1,218 @@
+"""An account of entries that leave the prompt, written by rule: who said what when, in few words, with names.
+
+A person's words come first, dated and in quotes; a turn is one line: the beginning of the reply, what was
+called with what, the beginning of each answer, and the names in it (paths, ids, numbers) that the beginning
+does not show. Every line cites its entries. Lines of the report before it are carried word for word or
+dropped, never shortened or told again; within the room, persons' words go last and the oldest turns first.
+
+Refused: any judgement of meaning, and any word that is not in the entries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+from shiftbook import canonical
+from shiftbook.entries import (
+    ActionFinished,
+    Entry,
+    LineStruck,
+    ModelAnswered,
+    ModelInterrupted,
+    PersonSaid,
+    ReportLine,
+    ReportWritten,
+    What,
+)
+from shiftbook.messages import Call, Json
+from shiftbook.prompt import wording
+from shiftbook.prompt.cut import plain_text
+from shiftbook.prompt.epoch import Measure, WantReport
+from shiftbook.prompt.fidelity import fault, names_in
+from shiftbook.prompt.render import calls_of, render_entry
+from shiftbook.prompt.told import entry_text, quoted_name, stamp
+
+MECHANICAL = "mechanical"
+"""The name of the writer by rule."""
+
+WORDS_CHARS = 500
+"""A person's words are given up to this length."""
+REPLY_CHARS = 160
+ARGUMENT_CHARS = 160
+ANSWER_CHARS = 100
+NAMES_MAX = 12
+"""Names of an answer that its beginning does not show."""
+CALLS_MAX = 8
+"""Calls of one reply that are told one by one."""
+
+PERSONS_SHARE = 2
+"""One part in so many of the room is kept for persons' words while turns compete for it."""
+
+CHARS_PER_TOKEN = 4
+ROOM_TRIES = 12
+_BLANKS = re.compile(r"\s+")
+_TAIL = re.compile(r"\S*\Z")
+
+
+def by_rule(want: WantReport, measure: Measure, tallies: Iterable[str] = ()) -> tuple[What, ...]:
+    """The report by rule within the tokens that are wanted, and an entry for each line that was struck.
+
+    It has no lines when not one fits; its head may then still be longer than the room.
+    """
+    lines = [*(() if want.before is None else want.before.lines), *_lines(want.entries)]
+    check = Check(want, tallies, by_rule=True)
+    chars = want.room * CHARS_PER_TOKEN
+    for _ in range(ROOM_TRIES):
+        kept, struck = check.sorted_out(_within(lines, chars))
+        report = ReportWritten(want.first, want.last, kept, MECHANICAL)
+        if report_tokens(report, measure) <= want.room:
+            return (report, *struck)
+        chars = chars * 4 // 5
+    return (ReportWritten(want.first, want.last, (), MECHANICAL),)
+
+
+Sorted = tuple[tuple[ReportLine, ...], tuple[LineStruck, ...]]
+
+
+class Check:
+    """Holds lines against the entries that they cite, each line once.
+
+    Lines carried from the report before were checked when they were written.
+    """
+
+    def __init__(self, want: WantReport, tallies: Iterable[str], *, by_rule: bool) -> None:
+        self._known = {entry.position: entry for entry in want.entries}
+        self._tallies = tuple(tallies)
+        self._by_rule = by_rule
+        self._faults: dict[ReportLine, str | None] = {}
+        if want.before is not None:
+            self._faults.update(dict.fromkeys(want.before.lines))
+
+    def sorted_out(self, lines: Iterable[ReportLine]) -> Sorted:
+        """The lines that may stand, and those that may not with the reason."""
+        kept: list[ReportLine] = []
+        struck: list[LineStruck] = []
+        for line in lines:
+            if line not in self._faults:
+                self._faults[line] = fault(line, self._known, self._tallies, by_rule=self._by_rule)
+            why = self._faults[line]
+            if why is None:
+                kept.append(line)
+            else:
+                struck.append(LineStruck(line, why))
+        return tuple(kept), tuple(struck)
+
+
+def report_tokens(report: What, measure: Measure) -> int:
+    """What the report takes in a prompt."""
+    widest = Entry(10**9, 0, 1, report)
+    return sum(measure(block) for block in render_entry(widest, "kept"))
+
+
+# --- lines ---------------------------------------------------------------------------------------------
+
+
+def _lines(entries: Sequence[Entry]) -> list[ReportLine]:
+    answers = {entry.what.call: entry for entry in entries if isinstance(entry.what, ActionFinished)}
+    lines: list[ReportLine] = []
+    for entry in entries:
+        match entry.what:
+            case PersonSaid():
+                lines.append(_persons(entry, entry.what))
+            case ModelAnswered():
+                lines.append(_turn(entry, answers))
+            case ModelInterrupted():
+                words = _quoted(entry_text(entry), REPLY_CHARS)
+                text = f"{stamp(entry.at_ms)}, the model began {words} and was cut off"
+                lines.append(ReportLine(text, (entry.position,)))
+    return lines
+
+
+def _persons(entry: Entry, what: PersonSaid) -> ReportLine:
+    words = _quoted(entry_text(entry), WORDS_CHARS)
+    text = f"{stamp(entry.at_ms)}, {wording.SAID_BY[what.author]}: {words}"
+    return ReportLine(text, (entry.position,))
+
+
+def _turn(entry: Entry, answers: Mapping[str, Entry]) -> ReportLine:
+    calls = calls_of(entry)
+    said = "\n".join(line for line in entry_text(entry).split("\n") if not line.startswith("[call "))
+    pieces = [f"the model said {_quoted(said, REPLY_CHARS)}"] if said.strip() else []
+    cites = [entry.position]
+    for call in calls[:CALLS_MAX]:
+        answer = answers.get(call.id)
+        pieces.append(_called(call, answer))
+        if answer is not None:
+            cites.append(answer.position)
+    if len(calls) > CALLS_MAX:
+        pieces.append("and further calls")
+    return ReportLine(f"{stamp(entry.at_ms)}, {'; '.join(pieces) or 'the model said nothing'}", tuple(cites))
+
+
+def _called(call: Call, answer: Entry | None) -> str:
+    given = [
+        f"{quoted_name(str(name))} {_quoted(_text(value), ARGUMENT_CHARS)}"
+        for name, value in islice((call.arguments or {}).items(), CALLS_MAX)
+    ]
+    asked = f"called {quoted_name(call.tool)}"
+    if given:
+        asked += f" ({shortened(', '.join(given), 2 * ARGUMENT_CHARS)})"
+    if answer is None or not isinstance(answer.what, ActionFinished):
+        return asked
+    text = entry_text(answer)
+    told = f"{asked}: {wording.OUTCOMES[answer.what.outcome]} {_quoted(text, ANSWER_CHARS)}"
+    more = [name for name in names_in(text) if name not in told and len(name) <= ARGUMENT_CHARS][:NAMES_MAX]
+    return f"{told} with {_quoted(' '.join(more), 4 * ARGUMENT_CHARS)}" if more else told
+
+
+def _text(value: Json) -> str:
+    return value if type(value) is str else canonical.encode(value)
+
+
+def _quoted(text: str, chars: int) -> str:
+    return canonical.encode(plain_text(shortened(text, chars)))
+
+
+def shortened(text: str, chars: int) -> str:
+    """The beginning of a text on one line, never in the middle of a word: half a number is another number."""
+    line = _BLANKS.sub(" ", text[: 8 * chars]).strip()
+    if len(line) <= chars and len(text) <= 8 * chars:
+        return line
+    head = line[: chars + 1]
+    return f"{_TAIL.sub('', head).rstrip()} ..."
+
+
+# --- room ----------------------------------------------------------------------------------------------
+
+_PERSONS = re.compile(
+    r"\d{4,}-\d\d-\d\d \d\d:\d\d UTC, (?:" + "|".join(map(re.escape, wording.SAID_BY.values())) + r"): "
+)
+
+
+def is_persons(line: ReportLine) -> bool:
+    """Whether the line gives somebody's own words in the form that only the writer by rule may use."""
+    return _PERSONS.match(line.text) is not None
+
+
+def _within(lines: Sequence[ReportLine], chars: int) -> list[ReportLine]:
+    """The lines that fit: persons' words up to their share, then turns, the newest first of each."""
+    sizes = [len(wording.report_line(line.text, line.cites)) + 1 for line in lines]
+    chosen: set[int] = set()
+    left = chars
+
+    def take(numbers: Iterable[int], room: int) -> int:
+        spent = 0
+        for number in numbers:
+            if number not in chosen and spent + sizes[number] <= room:
+                chosen.add(number)
+                spent += sizes[number]
+        return spent
+
+    newest = sorted(range(len(lines)), key=lambda number: -max(lines[number].cites, default=0))
+    persons = [number for number in newest if is_persons(lines[number])]
+    left -= take(persons, chars // PERSONS_SHARE)
+    left -= take((number for number in newest if number not in persons), left)
+    take(persons, left)
+    return sorted((lines[number] for number in chosen), key=lambda line: min(line.cites, default=0))

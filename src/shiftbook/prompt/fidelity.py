@@ -109,7 +109,7 @@ class Held:
             return True
         if re.fullmatch(r"[+-]?[\d.]+", name):
             return False
-        return name in self._text
+        return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self._text) is not None
 
 
 def _normal(name: str) -> str:

@@ -136,7 +136,7 @@ async def resume(
         setting.go_on(restored.view)
         book = Book(store, setting.clock, lease, head.position, head.head, agent.redact)
         desk = setting.desk(book, restored.view, restored.prompt(setting.gauge))
-        desk.knowledge = restored.knowledge
+        desk.knowledge, desk.asked_ms = restored.knowledge, restored.asked_ms
         desk.fresh.extend(restored.prompts.fresh)
         desk.reply = await last_reply(desk) if agent.shape is not None else None
         desk.mail = bool(await store.inbox.waiting(run, 1))

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from shiftbook import canonical
-from shiftbook.entries import Entry
+from shiftbook.entries import Entry, ModelAsked
 from shiftbook.errors import Damaged, NotCanonical
 from shiftbook.journal.promises import Snapshot, Store
 from shiftbook.messages import Json
@@ -38,6 +38,8 @@ class Restored:
     view: RunView = field(default_factory=RunView)
     prompts: Rederived = field(default_factory=Rederived)
     knowledge: Knowledge = field(default_factory=Knowledge)
+    asked_ms: int | None = None
+    """The stamp of the last request; a snapshot is written with one, so it is always among what is read."""
 
     def take(self, entries: Iterable[Entry]) -> None:
         """Fold entries, in order."""
@@ -45,6 +47,8 @@ class Restored:
             fold(self.view, entry)
             learn(self.knowledge, entry)
             self.prompts.take(entry)
+            if isinstance(entry.what, ModelAsked):
+                self.asked_ms = entry.at_ms
 
     def prompt(self, gauge: Gauge) -> EpochPrompt:
         """The prompt as it was last sent, measured; an empty one where none was sent yet."""

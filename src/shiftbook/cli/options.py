@@ -29,7 +29,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout; fields
 PolicyName = Annotated[
     str | None,
     typer.Option(
-        "--policy", metavar="NAME", show_default=False, help="How the prompt is made: journal, transcript, window."
+        "--policy",
+        metavar="NAME",
+        show_default=False,
+        help="How the prompt is made: journal, transcript, window.",
     ),
 ]
 Cap = Annotated[

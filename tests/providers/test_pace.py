@@ -166,7 +166,9 @@ def test_a_429_of_one_run_makes_every_run_of_its_key_wait(wire: Any) -> None:
         store = await open_store(":memory:", clock=clock)
         try:
             first = asyncio.create_task(one(store, "first", shared, Told(time=clock.time)))
-            await told.wait()
+            waiting = asyncio.ensure_future(told.wait())
+            await asyncio.wait({first, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            assert waiting.done(), "the first run was told to wait"
             await one(store, "apart", apart)
             await one(store, "second", shared)
             others.set()

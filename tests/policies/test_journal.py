@@ -248,6 +248,20 @@ def test_people_are_heard_word_for_word_first_and_then_newest():
     holds(shift)
 
 
+def test_a_long_task_keeps_half_of_the_room_for_words_and_is_not_cut_down_further():
+    shift = Shift(Journal(), cap=20_000, mark=8_000)
+    shift.happen(said("Count the boxes of every yard. " * 400))
+    assert shift.ask() is not None
+    while len(rebuilds(shift)) < 4:
+        worked(shift, shift.turn)
+    cut = [pick for asked in rebuilds(shift) for pick in asked.choice.head if pick.form == "cut"]
+    assert {pick.first for pick in cut} == {3}
+    assert len({pick.keep for pick in cut}) == 1, "decided once"
+    assert cut[0].keep is not None
+    assert cut[0].keep > 1_500
+    holds(shift)
+
+
 def test_tallies_in_kept_turns_are_not_shown_twice():
     """What came before the rebuild is in the total; shown again after it, it could be added again."""
     shift = begun()

@@ -34,6 +34,7 @@ VERBS = {
     "show": "show",
     "tail": "tail",
     "prompt": "prompt",
+    "explain": "explain",
     "verify": "verify",
     "study": "study",
     "export": "export",

@@ -132,8 +132,8 @@ def wanted(units: Sequence[Unit]) -> list[Unit]:
 def carried(units: Sequence[Unit], room: int, measure: Measure) -> tuple[list[Unit], int]:
     """Those of `wanted` units that fit `room` tokens, in their order, and what they take.
 
-    Batches of unknown outcome come first, then the first words, then the newest; words that do not fit whole
-    are cut, and left out when not even that fits.
+    Batches of unknown outcome come first, then the first words, then the newest. First words that do not fit
+    whole are cut to half of the room, others to a few lines, and left out when not even that fits.
     """
     taken: dict[int, Unit] = {}
     left = room
@@ -144,7 +144,10 @@ def carried(units: Sequence[Unit], room: int, measure: Measure) -> tuple[list[Un
         if number in unknown:
             shown = tuple(_cut(piece, UNKNOWN_CHARS, measure) for piece in shown)
         size = _tokens(shown, measure)
-        if size > left:
+        if size > left and number in said[:1] and (first := within(shown[0], left // 2, measure)):
+            # Who said first what is wanted said it at length: they have half of the room.
+            shown, size = (first,), first.tokens(measure)
+        elif size > left:
             shown = tuple(_cut(piece, CUT_WORDS_CHARS, measure) for piece in shown)
             size = _tokens(shown, measure)
         if size <= left:

@@ -4,6 +4,7 @@ Views read and never write, import no agent and ask no model. What they hand out
 summary line is safe for a terminal, text in a row is as the journal has it.
 """
 
+from shiftbook.views.explained import ExplainView, explain_view
 from shiftbook.views.figures import PromptTokens, RunFigures, run_figures
 from shiftbook.views.lines import one_line, summary_line
 from shiftbook.views.own_requests import OwnRequests
@@ -13,12 +14,14 @@ from shiftbook.views.runs import RunLine, runs_view, standing_of
 
 __all__ = [
     "BlockRow",
+    "ExplainView",
     "OwnRequests",
     "PromptTokens",
     "PromptView",
     "RunFigures",
     "RunLine",
     "entries_of",
+    "explain_view",
     "follow_entries",
     "one_line",
     "prompt_view",

@@ -11,8 +11,10 @@ from shiftbook.errors import BadInput, Damaged
 from shiftbook.journal.promises import PAGE_ROWS, Store
 from shiftbook.messages import Json, Message, Part, Result, to_messages
 from shiftbook.payload import part_to_plain
+from shiftbook.prompt.epoch import EpochPrompt
+from shiftbook.prompt.measure import Gauge
 from shiftbook.verify.prompts import Prompts
-from shiftbook.views.declared import declared
+from shiftbook.views.declared import Declared, declared
 from shiftbook.views.rows import entries_of, opened
 
 
@@ -46,7 +48,23 @@ class PromptView(TypedDict):
     messages: list[dict[str, Json]]
 
 
-async def prompt_view(store: Store, run: str, turn: int) -> PromptView:
+@dataclass(frozen=True, slots=True)
+class MadeAgain:
+    """The prompt of a turn, made again and held against its digest.
+
+    `asked_at` and `opened_at` are the positions of the request and of its epoch's opening.
+    """
+
+    asked: ModelAsked
+    asked_at: int
+    opened_at: int
+    agent: AgentDeclared
+    declared: Declared
+    gauge: Gauge
+    prompt: EpochPrompt
+
+
+async def made_again(store: Store, run: str, turn: int) -> MadeAgain:
     """The prompt of turn `turn` as it was sent.
 
     Raises `UnknownRun`, `BadInput` for a turn that was not asked, `Damaged` when what comes of the entries is
@@ -71,6 +89,13 @@ async def prompt_view(store: Store, run: str, turn: int) -> PromptView:
         raise Damaged(f"Run {run} does not count its turns up; `shiftbook verify {run}` tells more.")
     agent_declared = await declared(store, run, prompt.declaration)
     gauge = agent_declared.gauge(asked.meter)
+    return MadeAgain(asked, asked_at, place.epoch, agent, agent_declared, gauge, prompt)
+
+
+async def prompt_view(store: Store, run: str, turn: int) -> PromptView:
+    """The prompt of turn `turn` as it was sent; raises what `made_again` raises."""
+    made = await made_again(store, run, turn)
+    asked, agent, prompt, gauge = made.asked, made.agent, made.prompt, made.gauge
     return PromptView(
         turn=turn,
         policy=agent.policy,
@@ -80,8 +105,8 @@ async def prompt_view(store: Store, run: str, turn: int) -> PromptView:
         digest=asked.digest,
         epoch=prompt.epoch,
         fixed=gauge.fixed,
-        instructions=agent_declared.instructions,
-        tools=[tool.name for tool in agent_declared.tools],
+        instructions=made.declared.instructions,
+        tools=[tool.name for tool in made.declared.tools],
         blocks=[
             {"kind": block.kind, "tokens": gauge.measure(block), "entries": list(block.entries)}
             for block in prompt.blocks

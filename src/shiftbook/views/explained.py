@@ -1,0 +1,188 @@
+"""Why a prompt is what it is: what each block was made of, and why an entry that is not there is not.
+
+The prompt is made again from the journal and held against its digest first. The reasons are what the journal
+says: the figures of the epoch's opening, the warnings, the lines struck from a report. Nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypedDict
+
+from shiftbook.entries import MODEL_VISIBLE, EpochOpened, LineStruck, ModelAsked, ReportWritten, Warned
+from shiftbook.journal.promises import PAGE_ROWS, Store
+from shiftbook.prompt.brief import BRIEF_KINDS
+from shiftbook.prompt.epoch import EpochPrompt
+from shiftbook.views.prompts import MadeAgain, made_again
+from shiftbook.views.rows import entries_of
+
+_VISIBLE = {kind.__name__ for kind in MODEL_VISIBLE}
+
+
+class ExplainedBlock(TypedDict):
+    """A block: its kind, the form its entries have in it, the characters kept of each (None: all)."""
+
+    kind: str
+    form: str
+    kept: int | None
+    tokens: int
+    entries: list[int]
+
+
+class LeftOut(TypedDict):
+    """Model-visible entries from `first` to `last` that the prompt does not show, and why."""
+
+    first: int
+    last: int
+    entries: int
+    why: str
+
+
+class ExplainView(TypedDict):
+    """A turn's prompt explained. `reason` and `numbers` are those of its epoch's opening, at `opened`.
+
+    `warnings` and `struck` were written for this request, or for its epoch's opening.
+    """
+
+    turn: int
+    policy: str
+    cap: int
+    tokens: int
+    meter: str
+    epoch: int
+    opened: int
+    reason: str
+    numbers: dict[str, int]
+    fixed: int
+    blocks: list[ExplainedBlock]
+    left_out: list[LeftOut]
+    warnings: list[str]
+    struck: list[str]
+
+
+async def explain_view(store: Store, run: str, turn: int) -> ExplainView:
+    """The prompt of turn `turn`, explained.
+
+    Raises what `prompt_view` raises. Reads the kinds of all rows before the turn, and its epoch's entries.
+    """
+    made = await made_again(store, run, turn)
+    told = await _told(store, run, made)
+    return ExplainView(
+        turn=turn,
+        policy=made.agent.policy,
+        cap=made.agent.cap,
+        tokens=made.asked.tokens,
+        meter=made.asked.meter,
+        epoch=made.prompt.epoch,
+        opened=made.opened_at,
+        reason=told.opening.reason,
+        numbers=dict(told.opening.numbers),
+        fixed=made.gauge.fixed,
+        blocks=_blocks(made),
+        left_out=_left_out(made.prompt, await _visible(store, run, made.asked_at)),
+        warnings=told.warnings,
+        struck=told.struck,
+    )
+
+
+class _Told:
+    """What the journal says beside the prompt."""
+
+    def __init__(self) -> None:
+        self.opening = EpochOpened(0, "")
+        self.warnings: list[str] = []
+        self.struck: list[str] = []
+
+
+async def _told(store: Store, run: str, made: MadeAgain) -> _Told:
+    told = _Told()
+    pending: list[Warned | LineStruck] = []
+    # The report and its struck lines, and the warnings, stand right before the epoch's opening.
+    rows_before = max(made.opened_at - 1 - PAGE_ROWS, 0)
+    async for entry in entries_of(store, run, rows_before, made.asked_at):
+        match entry.what:
+            case Warned() | LineStruck() as what:
+                pending.append(what)
+            case EpochOpened() as what:
+                told.opening = what
+            case ModelAsked() if entry.position < made.opened_at:
+                pending = []
+            case ModelAsked() if entry.position < made.asked_at:
+                pending = [each for each in pending if isinstance(each, LineStruck)]
+    for each in pending:
+        if isinstance(each, Warned):
+            told.warnings.append(each.detail)
+        else:
+            told.struck.append(f"{each.line.text}: {each.why}")
+    return told
+
+
+def _blocks(made: MadeAgain) -> list[ExplainedBlock]:
+    forms: dict[int, tuple[str, int | None]] = {}
+    sections: dict[str, int | None] = {}
+    for pick in made.prompt.picks:
+        if pick.form in BRIEF_KINDS or pick.form == "dropped":
+            sections[pick.form] = pick.keep
+        else:
+            forms.update((at, (pick.form, pick.keep)) for at in range(pick.first, pick.last + 1))
+    rows: list[ExplainedBlock] = []
+    for block in made.prompt.blocks:
+        if block.kind in sections:
+            form, kept = block.kind, sections[block.kind]
+        else:
+            form, kept = forms.get(block.entries[-1], ("", None))
+        rows.append(
+            ExplainedBlock(
+                kind=block.kind,
+                form=form,
+                kept=kept,
+                tokens=made.gauge.measure(block),
+                entries=list(block.entries),
+            )
+        )
+    return rows
+
+
+async def _visible(store: Store, run: str, until: int) -> list[tuple[int, str]]:
+    """Position and kind of every model-visible entry before `until`."""
+    found: list[tuple[int, str]] = []
+    after = 0
+    while after < until and (rows := await store.entries.read(run, after, PAGE_ROWS)):
+        found += [(row.position, row.kind) for row in rows if row.kind in _VISIBLE and row.position < until]
+        after = rows[-1].position
+    return found
+
+
+def _left_out(prompt: EpochPrompt, visible: Iterable[tuple[int, str]]) -> list[LeftOut]:
+    shown = {at for block in prompt.blocks if block.kind != "dropped" for at in block.entries}
+    reports = [(e.position, e.what) for e in prompt.shown.values() if isinstance(e.what, ReportWritten)]
+    notices = [pick for pick in prompt.picks if pick.form == "dropped"]
+    forms = {pick.form for pick in prompt.picks}
+    briefed = {kind.__name__ for form, kind in BRIEF_KINDS.items() if form in forms}
+
+    def why(at: int, kind: str) -> str:
+        if kind in briefed:
+            return "replaced or withdrawn since: the brief tells what stands"
+        if kind == "ReportWritten":
+            return "another report has taken its place"
+        for position, report in reports:
+            if report.first <= at <= report.last:
+                return f"left the prompt; told by the report of entry {position}"
+        if any(pick.first <= at <= pick.last for pick in notices):
+            return "dropped for want of room; a notice says so"
+        return "in no block of this prompt"
+
+    rows: list[LeftOut] = []
+    is_open = False
+    for at, kind in visible:
+        if at in shown:
+            is_open = False
+            continue
+        reason = why(at, kind)
+        if is_open and rows[-1]["why"] == reason:
+            rows[-1]["last"] = at
+            rows[-1]["entries"] += 1
+        else:
+            rows.append(LeftOut(first=at, last=at, entries=1, why=reason))
+        is_open = True
+    return rows

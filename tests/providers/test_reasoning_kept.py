@@ -69,8 +69,8 @@ class Shift:
 SHIFTS = st.builds(
     Shift,
     model=st.sampled_from(sorted(MODELS)),
-    policy=st.sampled_from(["window", "transcript"]),
-    cap=st.sampled_from([2_500, 4_000, 60_000]),
+    policy=st.sampled_from(["window", "transcript", "journal"]),
+    cap=st.sampled_from([2_500, 4_000, 6_000, 60_000]),
     instructions=st.sampled_from(["Work.", "Work well."]),
     turns=st.integers(1, 4),
     dies_at=st.none() | st.integers(8, 60),
@@ -185,6 +185,7 @@ def judged(kinds: list[str], shifts: list[Shift]) -> tuple[Exchange, ...]:
 @example(["plain"] * 8, [Shift(turns=4), Shift("opus", turns=3), Shift("sonnet", turns=3)])
 @example(["big", "wide", "cut", "words"] * 2, [Shift(cap=2_500, turns=4, dies_at=30), Shift(turns=4)])
 @example(["wide"] * 8, [Shift("sol", turns=3), Shift("sonnet", turns=3), Shift("sol", turns=3)])
+@example(["big", "wide", "words"] * 3, [Shift(policy="journal", cap=6_000, turns=9), Shift("sol", "journal")])
 @given(KINDS, st.lists(SHIFTS, min_size=1, max_size=4))
 def test_j1_j4_no_request_holds_a_stale_or_edited_block(kinds: list[str], shifts: list[Shift]) -> None:
     judged(kinds, shifts)
@@ -208,6 +209,7 @@ def test_j1_within_an_epoch_every_block_of_reasoning_goes_back(model: str) -> No
         {"model": "sol"},
         {"model": "chat"},
         {"policy": "window", "cap": 1_500},
+        {"policy": "journal", "cap": 6_000},
     ],
     ids=str,
 )

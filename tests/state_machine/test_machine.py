@@ -113,7 +113,7 @@ class RunMachine(RuleBasedStateMachine):
 
     @initialize(
         script=st.lists(st.sampled_from(STEPS), min_size=1, max_size=6),
-        policy=st.sampled_from(["transcript", "window"]),
+        policy=st.sampled_from(["transcript", "window", "journal"]),
         parallel=st.integers(1, 3),
     )
     def start(self, script: list[Any], policy: str, parallel: int) -> None:

@@ -1,10 +1,10 @@
 """What stands, a report, and the newest turns: a full history's knowledge in a prompt of bounded size.
 
-The prompt fills to its trigger, which is the cap less what asking for a report would take. Then a new epoch
-is opened, down to the mark: a brief (rules, statements, plan and tallies as they stand, rendered by code over
-the whole run; a report of what left; people's earlier words) and the newest turns, whole. A batch that does
-not fit is not sent first: it opens the epoch. An epoch is opened too when the provider's cache has gone cold
-and the prompt is well above the mark, since then everything would be written anew in any case.
+The prompt fills to the cap. Then a new epoch is opened, down to the mark: a brief (rules, statements, plan and
+tallies as they stand, rendered by code over the whole run; a report of what left; people's earlier words) and
+the newest turns, whole. A batch that does not fit opens the epoch and stands in it, and a report by rule asks
+nobody: neither needs room to be kept free for it. An epoch is opened too when the provider's cache has gone
+cold and the prompt is well above the mark, since then everything would be written anew in any case.
 
 What it decided on is in `EpochOpened`, in numbers. Between two rebuilds nothing but the end changes.
 """
@@ -56,10 +56,9 @@ class Journal:
     name = "journal"
 
     def choose(self, prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget) -> Choice:
-        """What is fresh at the end up to the trigger, else a report, and then a rebuild down to the mark."""
-        trigger = budget.cap - budget.report_request
+        """What is fresh at the end up to the cap, else a report, and then a rebuild down to the mark."""
         units = fresh_units([e for e in fresh if not isinstance(e.what, ReportWritten)], budget.tools)
-        fitted = fit(units, budget, prompt.fixed, trigger - prompt.tokens)
+        fitted = fit(units, budget, prompt.fixed, budget.cap - prompt.tokens)
         if fitted is None:
             return rebuilt(prompt, fresh, budget, "the cap is near")
         if _is_cold(prompt, fitted, budget):
@@ -201,7 +200,6 @@ def _opened(
     after += brief.total + report_tokens + leaving.carried_tokens + turns + fitted.tokens
     figures = {
         **numbers(prompt, after, budget),
-        "trigger": budget.cap - budget.report_request,
         **brief.tokens,
         "report": report_tokens,
         "carried": leaving.carried_tokens,

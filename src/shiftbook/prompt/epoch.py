@@ -66,8 +66,6 @@ class Budget:
     """What stands after the last of the fresh entries."""
     gap_ms: int | None = None
     """Time since the last request, as the entries' stamps have it; None where there was none."""
-    report_request: int = 0
-    """What asking for a report takes at the end of the prompt, where a model writes it."""
 
 
 Made = tuple[tuple[Block, int], ...]

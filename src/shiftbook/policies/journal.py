@@ -1,10 +1,10 @@
 """What stands, a report, and the newest turns: a full history's knowledge in a prompt of bounded size.
 
-The prompt fills to the cap. Then a new epoch is opened, down to the mark: a brief (rules, statements, plan and
-tallies as they stand, rendered by code over the whole run; a report of what left; people's earlier words) and
-the newest turns, whole. A batch that does not fit opens the epoch and stands in it, and a report by rule asks
-nobody: neither needs room to be kept free for it. An epoch is opened too when the provider's cache has gone
-cold and the prompt is well above the mark, since then everything would be written anew in any case.
+The prompt fills to the cap. Then a new epoch is opened, down to the mark: a brief (rules, statements, plan
+and tallies as they stand, rendered by code over the whole run; a report of what left; people's earlier words)
+and the newest turns, whole. A batch that does not fit opens the epoch and stands in it, and a report by rule
+asks nobody: neither needs room to be kept free for it. An epoch is opened too when the provider's cache has
+gone cold and the prompt is well above the mark, since then everything would be written anew in any case.
 
 What it decided on is in `EpochOpened`, in numbers. Between two rebuilds nothing but the end changes.
 """

@@ -99,6 +99,7 @@ def test_reading_never_loads_the_agent(shop: Path) -> None:
         ["show"],
         ["tail", "--until-rest"],
         ["prompt", "--turn", "1"],
+        ["explain", "--turn", "1"],
         ["verify"],
         ["export"],
     ):
@@ -142,6 +143,18 @@ def test_prompt_prints_what_the_model_saw(shop: Path) -> None:
     assert {"kind", "tokens", "entries"} == set(told["blocks"][0])
     shown = run(shop, "prompt", "--last", "--turn", "2").out
     assert shown.index("How much tea?") < shown.index("-> 1.1") < shown.index("tea: 17")
+
+
+def test_explain_tells_what_each_block_was_made_of(shop: Path) -> None:
+    run(shop, "run", "agent.py:shop", "Go")
+    told = run(shop, "explain", "--last", "--turn", "2", "--json").json
+    seen = run(shop, "prompt", "--last", "--turn", "2", "--json").json
+    assert [block["entries"] for block in told["blocks"]] == [block["entries"] for block in seen["blocks"]]
+    assert {block["form"] for block in told["blocks"]} == {"whole"}
+    assert told["left_out"] == []
+    shown = run(shop, "explain", "--last", "--turn", "2")
+    assert f"opened by entry {told['opened']}: start" in shown.err
+    assert f"{told['blocks'][0]['tokens']:,}  PersonSaid (whole) of entry 3" in shown.out
 
 
 def test_tail_ends_at_the_rest(shop: Path) -> None:

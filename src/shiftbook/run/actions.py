@@ -207,9 +207,7 @@ async def _attempt(desk: Desk, call: OpenCall, attempt: int) -> Ended:
             return Ended("failed", (), again=True)
         return _not_known(fault) if isinstance(fault, OutcomeUnknown) else _failed(fault)
     except BadArguments as fault:
-        return Ended(
-            "failed", (Text(f"{error_message(fault)} Nothing was done."),)
-        )
+        return Ended("failed", (Text(f"{error_message(fault)} Nothing was done."),))
     except OutcomeUnknown as fault:
         return _not_known(fault)
     except Exception as fault:  # noqa: BLE001 - whatever an author's tool raises is its result

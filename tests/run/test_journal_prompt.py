@@ -140,7 +140,7 @@ def test_mail_that_comes_with_a_rebuild_is_in_it_and_the_report_is_used() -> Non
                         await post(ground.store, RUN, "Wait, one more thing.", clock=ground.clock)
                 return await commit(made)
 
-            book.store.entries.append = append  # type: ignore[method-assign]
+            book.store.entries.append = append  # type: ignore[assignment]
             try:
                 await run.finish()
             finally:
@@ -165,7 +165,7 @@ class Insatiable(Transcript):
 
 
 def test_a_policy_that_asks_for_reports_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.POLICIES, "insatiable", Insatiable)  # type: ignore[arg-type]
+    monkeypatch.setitem(registry.POLICIES, "insatiable", Insatiable)
 
     async def main(ground: Desk) -> None:
         with pytest.raises(AgentMistake, match="one report after another"):

@@ -109,7 +109,8 @@ def test_two_tools_of_one_name_are_refused_unless_the_toolbox_knows_which_are_ta
         box = McpTools(shop(tmp_path), taken=["count"])
         script = [calls(call("count", PLACE), call("shop_count", PLACE)), say("Done.")]
         await bought(ground, script, box, tools=[count])
-        assert [words for _, words in await answers(ground)] == ["counted A here", '{"place": "A"}']
+        # Side by side, the two may end in either order.
+        assert {words for _, words in await answers(ground)} == {"counted A here", '{"place": "A"}'}
 
     run_async(main)
 

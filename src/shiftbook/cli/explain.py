@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
 
-import typer
-
-from shiftbook.cli.options import Db, Json, Last, RunId, Verbose
+from shiftbook.cli.options import Db, Json, Last, RunId, Turn, Verbose
 from shiftbook.cli.output import data, line, note
 from shiftbook.cli.places import journal, run_meant
 from shiftbook.views import ExplainView, explain_view, one_line
@@ -18,9 +15,7 @@ LINE_CHARS = 160
 
 def command(
     run: RunId = None,
-    turn: Annotated[
-        int, typer.Option("--turn", metavar="N", show_default=False, help="The turn, counted from 1.")
-    ] = ...,  # type: ignore[assignment]  # typer's mark of an option that has to be given
+    turn: Turn = ...,  # type: ignore[assignment]  # typer's mark of an option that has to be given
     last: Last = False,
     db: Db = None,
     json: Json = False,

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
-
-import typer
 
 from shiftbook import canonical
-from shiftbook.cli.options import Db, Json, Last, RunId, Verbose
+from shiftbook.cli.options import Db, Json, Last, RunId, Turn, Verbose
 from shiftbook.cli.output import data, line, note
 from shiftbook.cli.places import journal, run_meant
 from shiftbook.messages import Json as JsonValue
@@ -17,9 +14,7 @@ from shiftbook.views import PromptView, prompt_view
 
 def command(
     run: RunId = None,
-    turn: Annotated[
-        int, typer.Option("--turn", metavar="N", show_default=False, help="The turn, counted from 1.")
-    ] = ...,  # type: ignore[assignment]  # typer's mark of an option that has to be given
+    turn: Turn = ...,  # type: ignore[assignment]  # typer's mark of an option that has to be given
     last: Last = False,
     db: Db = None,
     json: Json = False,

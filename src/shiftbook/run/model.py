@@ -72,7 +72,13 @@ async def ask(desk: Desk, act: Ask, snapshot: Snapshot | None = None) -> Full | 
     The request itself is sent by `ask_again` right after: an announced request is no different from one
     that a dead process has announced. Returns `Full` when the policy cannot add anything.
     """
-    choice = _decided(desk)
+    try:
+        choice = _decided(desk)
+    except Exception:
+        # What is staged has happened, the last action's answer among it: a prompt that cannot be made must
+        # not take it along.
+        await desk.book.commit()
+        raise
     if isinstance(choice, Full):
         return choice
     whats: list[What] = [Warned(what, detail) for what, detail in choice.warnings]

@@ -1,0 +1,74 @@
+"""A recorded session as rows, one a model request: what it cost, when, and by whom it was told.
+
+This is what `measure` works on. It holds counts and stamps and no text. A count that the file does not
+record is None, never 0; `source` says how far each row can be trusted. What was said and done is in
+`sessions.normal`, from the same readers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from shiftbook.sessions.normal import RecordedUsage
+
+Kind = Literal["main", "subagent", "compaction", "other"]
+"""Whose request it was: the run's own, a sub-agent's, one that wrote a summary, a title's or another helper's."""
+
+UsageSource = Literal["reported", "differenced", "estimated", "missing"]
+"""Usage as the file has it; the difference of two running totals; our meter over visible text; not at all."""
+
+MarkKind = Literal["compaction", "rewind", "resume"]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow:
+    """One model request.
+
+    `branch` tells prompts apart that grow on their own: "" is the main line, else a sub-agent's or a rewound
+    branch's name. `at_ms` is Unix time in milliseconds. `line` is as in `sessions.normal`.
+    """
+
+    branch: str
+    request: str | None
+    at_ms: int | None
+    model: str | None
+    kind: Kind
+    usage: RecordedUsage
+    source: UsageSource
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something between two requests that explains a step down. `tokens` is what the prompt held before it."""
+
+    what: MarkKind
+    at_ms: int | None
+    branch: str
+    line: int
+    tokens: int | None = None
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenLine:
+    """A part of the file that could not be read; the rest counts."""
+
+    line: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequests:
+    """The requests of one recorded session, ordered by time where the file has stamps, else as they stand.
+
+    `name` is the session's id in the file, or its number there.
+    """
+
+    format: str
+    path: str
+    name: str
+    rows: tuple[RequestRow, ...]
+    marks: tuple[Mark, ...]
+    broken: tuple[BrokenLine, ...]

@@ -13,7 +13,7 @@ from typing import Literal
 from shiftbook.sessions.normal import RecordedUsage
 
 Kind = Literal["main", "subagent", "compaction", "other"]
-"""Whose request it was: the run's own, a sub-agent's, one that wrote a summary, a title's or another helper's."""
+"""Whose request it was: the run's own, a sub-agent's, one that wrote a summary, a helper's (titles)."""
 
 UsageSource = Literal["reported", "differenced", "estimated", "missing"]
 """Usage as the file has it; the difference of two running totals; our meter over visible text; not at all."""
@@ -41,7 +41,7 @@ class RequestRow:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something between two requests that explains a step down. `tokens` is what the prompt held before it."""
+    """What explains a step down between two requests. `tokens` is what the prompt held before it."""
 
     what: MarkKind
     at_ms: int | None

@@ -76,6 +76,26 @@ def test_retries_come_to_an_end_and_a_later_resume_begins_anew() -> None:
     run_async(main)
 
 
+def test_a_wish_to_wait_for_days_ends_the_retries_and_says_so() -> None:
+    async def main(ground: Desk) -> None:
+        began_ms = ground.clock.now_ms()
+        limits = Limits(wish_ms_max=60_000)
+        longest = [fails(times=1, status=429, retry_after_ms=60_000, then=say("done"))]
+        assert (await through(ground, longest, limits=limits)).state == "finished"
+        assert ground.clock.now_ms() - began_ms >= 60_000
+        days = [fails(times=1, status=429, retry_after_ms=259_200_000, then=say("done"))]
+        summary = await again(ground, [say("unused"), *days], "And now?", limits=limits)
+        assert summary.state == "failed"
+        assert ground.clock.now_ms() - began_ms < 3_600_000
+        failure = (await ground.whats(RUN, ModelFailed))[-1]
+        assert failure.retry_at_ms is None
+        assert "259200 s" in failure.error
+        assert (await again(ground, [say("unused"), say("Later.")], limits=limits)).state == "finished"
+        await ground.check(RUN)
+
+    run_async(main)
+
+
 def test_a_fault_for_good_is_not_tried_again() -> None:
     async def main(ground: Desk) -> None:
         summary = await through(ground, [fails(retryable=False, status=400)])

@@ -17,6 +17,7 @@ class Limits:
     `repairs` of a reply that is not the declared output, in a row;
     `interruptions` replies cut off one after another; `attempts` of one call over all resumes;
     `retry_ms_min` and `retry_ms_max` bound the wait between attempts at a request, which doubles;
+    `wish_ms_max` the wait that a provider may ask for: with a longer wish it cannot be had, now;
     `snapshot_every` entries between two snapshots: a resume folds at most about this many beside the
     prompt's own.
     """
@@ -33,6 +34,7 @@ class Limits:
     request_ms: int | None = 600_000
     retry_ms_min: int = 1_000
     retry_ms_max: int = 60_000
+    wish_ms_max: int = 3_600_000
     snapshot_every: int = 200
 
     def __post_init__(self) -> None:

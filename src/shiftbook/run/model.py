@@ -211,8 +211,9 @@ async def _send(desk: Desk, act: AskAgain, emit: Emit) -> Reply:
             raise
         raise ProviderFault(f"no reply within {(limit_ms or 0) / 1000} s", retryable=True) from fault
     except ProviderFault as fault:
-        if pace is not None and fault.retry_after_ms is not None:
-            pace.close(desk.clock, fault.retry_after_ms)
+        wished_ms = fault.retry_after_ms
+        if pace is not None and wished_ms is not None and wished_ms <= desk.agent.limits.wish_ms_max:
+            pace.close(desk.clock, wished_ms)
         raise
     if pace is not None:
         pace.settle(tokens, reply.usage)
@@ -311,7 +312,13 @@ async def _failed(desk: Desk, act: AskAgain, part: Part, fault: ProviderFault) -
         ask = desk.view.ask
         tried = 0 if ask is None else ask.tried
         retry_at = None
-        if fault.retryable and tried < desk.agent.limits.retries:
+        wished_ms, allowed_ms = fault.retry_after_ms or 0, desk.agent.limits.wish_ms_max
+        if wished_ms > allowed_ms:
+            # Nobody would see why the run stands still: better another model, or a person who is told.
+            error += (
+                f" (asks for a wait of {wished_ms / 1000:g} s; wish_ms_max allows {allowed_ms / 1000:g} s)"
+            )
+        elif fault.retryable and tried < desk.agent.limits.retries:
             retry_at = desk.clock.now_ms() + back_off_ms(desk, tried, fault.retry_after_ms)
         desk.note(ModelFailed(act.turn, act.attempt, error, retry_at, fault.status))
     await desk.book.commit()

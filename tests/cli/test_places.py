@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from shiftbook.cli.places import address
-from shiftbook.cli.reference import Overrides, load_agent
 from shiftbook.cli.words import plain, without_password
 from shiftbook.errors import BadInput
+from shiftbook.run.reference import Overrides, load_agent
 
 
 @pytest.fixture

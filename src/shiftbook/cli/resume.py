@@ -13,11 +13,11 @@ from shiftbook.cli.messages import message_of
 from shiftbook.cli.options import Cap, Db, Fixed, Json, Last, Mark, PolicyName, RunId, Verbose, is_verbose
 from shiftbook.cli.outcome import Ending, see_through
 from shiftbook.cli.places import journal, run_meant
-from shiftbook.cli.reference import Overrides, load_agent
 from shiftbook.cli.rerun import ending_of
 from shiftbook.errors import BadInput
 from shiftbook.journal.promises import Store
 from shiftbook.run.loop import resume
+from shiftbook.run.reference import Overrides, load_agent
 from shiftbook.views import standing_of
 
 

@@ -12,9 +12,9 @@ from shiftbook.cli.messages import message_of
 from shiftbook.cli.options import Cap, Db, Fixed, Json, Mark, PolicyName, Verbose
 from shiftbook.cli.outcome import Ending, see_through
 from shiftbook.cli.places import journal
-from shiftbook.cli.reference import Overrides, load_agent
 from shiftbook.run.agent import Agent
 from shiftbook.run.loop import start
+from shiftbook.run.reference import Overrides, load_agent
 
 
 def command(

@@ -86,6 +86,10 @@ class Desk:
     mail: bool = False
     wish: Literal["go", "stop", "cancel"] = "go"
     why: str = ""
+    leaving: bool = False
+    """Somebody else is to go on with the run: no further act is begun."""
+    pausing: asyncio.Task[object] | None = None
+    """The model request that waits before its next attempt, and may be given up for a hand-over."""
     announced: bool = False
     """The open request was committed just now, so the lease was ours a moment ago."""
     in_flight: set[asyncio.Task[object]] = field(default_factory=set)
@@ -100,6 +104,12 @@ class Desk:
     def clock(self) -> Clock:
         """The run's clock."""
         return self.book.clock
+
+    def leave(self) -> None:
+        """Begin no further act; a wait before the next attempt at a request is given up."""
+        self.leaving = True
+        if self.pausing is not None:
+            self.pausing.cancel()
 
     def situation(self) -> Situation:
         """What `step` needs to know beside the view."""

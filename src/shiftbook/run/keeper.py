@@ -2,7 +2,8 @@
 
 The keeper is a thread of its own with a connection of its own: an author's tool that blocks the event loop
 does not cost the run its lease. It starts to work only after the first third of the lease, so that a short
-run never pays for it. When somebody else took the lease it sets `lost`, and the book refuses to commit.
+run never pays for it. When somebody else took the lease it sets `lost`, and the book refuses to commit;
+`on_lost` is told as well, so that what is at work can be cut off.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ class LeaseKeeper:
         lease: Lease,
         lease_ms: int,
         lost: threading.Event,
+        on_lost: Callable[[Fenced], None] | None = None,
     ) -> None:
         self._reopen = reopen
         self._lease = lease
         self._lease_ms = lease_ms
         self._lost = lost
+        self._on_lost = on_lost
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._work, name=f"lease-{lease.run}", daemon=True)
 
@@ -60,8 +63,10 @@ class LeaseKeeper:
                     if store is None:
                         store = await self._reopen()
                     self._lease = await store.leases.renew(self._lease, self._lease_ms)
-                except Fenced:
+                except Fenced as fault:
                     self._lost.set()
+                    if self._on_lost is not None:
+                        self._on_lost(fault)
                     return
                 except ShiftbookError as fault:
                     log.warning("lease of run %s not renewed, trying again: %s", self._lease.run, fault)

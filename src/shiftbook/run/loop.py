@@ -33,6 +33,7 @@ from shiftbook.run.agent import Agent
 from shiftbook.run.answer import repair_text
 from shiftbook.run.book import Book, read_entries
 from shiftbook.run.desk import Desk, NoWatcher, Watcher
+from shiftbook.run.fence import Fence
 from shiftbook.run.keep import keep
 from shiftbook.run.keeper import LeaseKeeper
 from shiftbook.run.mail import content_of, move_mail, post, post_rule
@@ -165,6 +166,7 @@ class Run:
         self._desk = desk
         self._lease_ms = lease_ms
         self._keeper: LeaseKeeper | None = None
+        self._fence = Fence(desk)
         self._going = False
         self._declared = False
         self._snapshot_at = desk.view.position
@@ -209,6 +211,10 @@ class Run:
             cancellation.set()
         self._wish("cancel", why)
 
+    def hand_over(self) -> None:
+        """End `finish` at the next safe boundary and write nothing of it: whoever resumes the run goes on."""
+        self._desk.leave()
+
     def _wish(self, wish: str, why: str) -> None:
         desk = self._desk
         desk.wish, desk.why = ("cancel" if wish == "cancel" else "stop"), why
@@ -230,8 +236,10 @@ class Run:
         try:
             if desk.view.state != "running" and not desk.mail:
                 desk.mail = bool(await desk.book.store.inbox.waiting(self.id, 1))
-            while not await self._turn():
-                pass
+            with self._fence.around():
+                while not desk.leaving and not await self._turn():
+                    pass
+                await desk.book.commit()
         except BaseException:
             self._going = False
             raise
@@ -292,6 +300,7 @@ class Run:
             self._desk.book.lease,
             self._lease_ms,
             self._desk.book.lost,
+            self._fence.fall,
         )
         self._keeper.start()
 

@@ -166,6 +166,8 @@ async def ask_again(desk: Desk, act: AskAgain) -> None:
         if part.whole is not None:  # A stop that came with the last piece cuts nothing off.
             _answered(desk, part.whole)
             return
+        if desk.leaving and not part.text:
+            return  # It waited for its next attempt, which is another holder's now.
         if desk.wish == "go":
             fault = ProviderFault("the provider cancelled its own request", retryable=True)
             await _failed(desk, act, part, fault)
@@ -190,7 +192,11 @@ async def ask_again(desk: Desk, act: AskAgain) -> None:
 
 async def _send(desk: Desk, act: AskAgain, emit: Emit) -> Reply:
     if act.at_ms is not None and (wait_ms := act.at_ms - desk.clock.now_ms()) > 0:
-        await desk.clock.sleep_ms(min(wait_ms, act.wait_ms))
+        desk.pausing = asyncio.current_task()
+        try:
+            await desk.clock.sleep_ms(min(wait_ms, act.wait_ms))
+        finally:
+            desk.pausing = None
     model = desk.agent.model
     pace: Pace | None = getattr(model, "pace", None)
     tokens = desk.prompt.tokens

@@ -1,0 +1,58 @@
+"""Cutting a run off at once when its lease is lost.
+
+Every append is checked against the lease epoch, so a holder that was replaced can write nothing. But it may
+be in the middle of an action or of a model request that takes an hour and that its successor does too. The
+keeper, which renews the lease from a thread of its own, tells the fence as soon as it knows; the fence cuts
+the run's task off where it stands, as a crash would, and says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from shiftbook.errors import Fenced
+from shiftbook.run.desk import Desk
+
+
+class Fence:
+    """Stands round the task that has the run at work."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._fault: Fenced | None = None
+
+    def fall(self, fault: Fenced) -> None:
+        """The lease was taken over. Called from whatever thread; what is at work ends with `fault`."""
+        self._desk.book.lost.set()
+        self._fault = fault
+        loop = self._loop
+        if loop is not None:
+            with suppress(RuntimeError):  # the loop has ended meanwhile, and the work with it
+                loop.call_soon_threadsafe(self._cut_off)
+
+    def _cut_off(self) -> None:
+        for cancellation in self._desk.cancellations:
+            cancellation.set()
+        if self._task is not None:
+            self._task.cancel()
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Within, the current task is cut off when the lease is lost, and `Fenced` says so."""
+        self._loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        self._task = task
+        try:
+            if self._fault is not None:
+                raise self._fault
+            yield
+        except asyncio.CancelledError:
+            if self._fault is None or task.uncancel():
+                raise  # somebody else wants it to end as well
+            raise self._fault from None
+        finally:
+            self._task = None

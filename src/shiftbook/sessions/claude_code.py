@@ -28,13 +28,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from shiftbook.sessions import claude_requests
 from shiftbook.sessions.draft import Draft
 from shiftbook.sessions.fields import Fields
 from shiftbook.sessions.format import Format, Unread
 from shiftbook.sessions.normal import Answer, CallPart, MissingPart, RecordedUsage, Session, TextPart
 from shiftbook.sessions.source import Place, Record, Source, label
 
-NAME = "claude-code"
+NAME = claude_requests.NAME
 
 _SPOKEN = ("user", "assistant")
 _LINKS = ("uuid", "parentUuid", "sessionId")
@@ -348,4 +349,5 @@ FORMAT = Format(
     title="Claude Code JSONL (a project's *.jsonl)",
     recognise=recognise,
     sessions=sessions,
+    requests=claude_requests.requests,
 )

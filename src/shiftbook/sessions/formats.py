@@ -58,15 +58,27 @@ def count_sessions(path: str | os.PathLike[str]) -> int:
     return sum(1 for _ in unread)
 
 
-def _unread(path: str | os.PathLike[str]) -> tuple[Source, Iterator[Unread]]:
-    """The file and its sessions, by the first format that recognises it."""
+def recognised(path: str | os.PathLike[str], formats: tuple[Format, ...] = FORMATS) -> tuple[Source, Format]:
+    """The file and the first format that recognises it; raises SessionUnreadable when none does."""
     source = Source(path)
     sample, fault = source.sample()
-    for known_format in FORMATS:
-        if known_format.recognise(sample):
-            return source, known_format.sessions(source)
-    known = " and ".join(known_format.title for known_format in FORMATS)
+    for known_format in formats:
+        if known_format.container == source.container and known_format.recognise(sample):
+            return source, known_format
+    known = f"known: {', '.join(each.title for each in formats)}"
     if fault is not None and not sample:
-        what = f"{fault.what}; it is no session of a known format either way (known: {known})"
+        what = f"{fault.what}; it is no session of a known format either way ({known})"
         raise SessionUnreadable(source.path, fault.line, what)
-    raise SessionUnreadable(source.path, 0, f"is no session of a known format (known: {known})")
+    raise SessionUnreadable(source.path, 0, f"is no session of a known format ({known})")
+
+
+def _unread(path: str | os.PathLike[str]) -> tuple[Source, Iterator[Unread]]:
+    """The file and its sessions."""
+    source, known_format = recognised(path)
+    if known_format.sessions is None:
+        raise SessionUnreadable(
+            source.path,
+            0,
+            f"is {known_format.title}, which can be measured; what was said in it cannot be driven again",
+        )
+    return source, known_format.sessions(source)

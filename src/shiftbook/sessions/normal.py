@@ -45,7 +45,11 @@ class MissingPart:
 
 @dataclass(frozen=True, slots=True)
 class RecordedUsage:
-    """Token counts as the file reports them, cached tokens outside `uncached`; None is "not recorded"."""
+    """Token counts as the file reports them, cached tokens outside `uncached`; None is "not recorded".
+
+    `undivided` is the whole prompt as the file gives it, where it gives that: some tell the sum and leave
+    out a part of it.
+    """
 
     uncached: int | None = None
     cache_read: int | None = None
@@ -54,12 +58,13 @@ class RecordedUsage:
     cache_write_1h: int | None = None
     output: int | None = None
     reasoning: int | None = None
+    undivided: int | None = None
 
     @property
     def prompt(self) -> int | None:
-        """The prompt's tokens, uncached + read + written, or None when one of the three is missing."""
+        """The prompt's tokens, uncached + read + written; with one of the three missing, `undivided`."""
         if self.uncached is None or self.cache_read is None or self.cache_write is None:
-            return None
+            return self.undivided
         return self.uncached + self.cache_read + self.cache_write
 
 

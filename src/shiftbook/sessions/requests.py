@@ -63,7 +63,8 @@ class BrokenLine:
 class RecordedRequests:
     """The requests of one recorded session, ordered by time where the file has stamps, else as they stand.
 
-    `name` is the session's id in the file, or its number there.
+    `name` is the session's id in the file, or its number there. `copies` counts requests left out because
+    the same walk has met them in another file (a resumed session repeats the old one).
     """
 
     format: str
@@ -72,3 +73,4 @@ class RecordedRequests:
     rows: tuple[RequestRow, ...]
     marks: tuple[Mark, ...]
     broken: tuple[BrokenLine, ...]
+    copies: int = 0

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from shiftbook.errors import SessionUnreadable
 
@@ -33,7 +33,11 @@ FILE_BYTES_MAX = 2 * 1024 * 1024 * 1024
 DEPTH_MAX = 200
 SAMPLE_RECORDS = 64
 
+Container = Literal["records", "sqlite", "zip"]
+
 _GZIP_MAGIC = b"\x1f\x8b"
+_SQLITE_MAGIC = b"SQLite format 3\x00"
+_ZIP_MAGIC = b"PK\x03\x04"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MEBIBYTE = 1024 * 1024
 
@@ -68,10 +72,10 @@ class Source:
 
     def records(self) -> Iterator[Record]:
         """The records in order; raises SessionUnreadable at the first one that cannot be read."""
-        if self._layout == "lines":
+        if self.layout == "lines":
             for place, text in self._lines():
                 yield Record(place, _whole_object(text, place))
-        elif self._layout == "object":
+        elif self.layout == "object":
             place = Place(self.path, 1)
             yield Record(place, _whole_object(self._document, place))
         else:
@@ -85,7 +89,7 @@ class Source:
         found: list[Mapping[str, object]] = []
         fault: SessionUnreadable | None = None
         try:
-            if self._layout != "lines":
+            if self.layout != "lines":
                 for seen, record in enumerate(self.records(), start=1):
                     found.append(record.value)
                     if seen == SAMPLE_RECORDS:
@@ -113,7 +117,20 @@ class Source:
         if not stat.S_ISREG(mode):
             raise SessionUnreadable(self.path, 0, "is not a regular file; save the session to one first")
 
-    def _open(self) -> io.BufferedIOBase:
+    @cached_property
+    def container(self) -> Container:
+        """What holds the records, by the first bytes."""
+        with self.open() as stream:
+            try:
+                head = stream.read(len(_SQLITE_MAGIC))
+            except (EOFError, zlib.error, OSError):
+                return "records"
+        if head == _SQLITE_MAGIC:
+            return "sqlite"
+        return "zip" if head.startswith(_ZIP_MAGIC) else "records"
+
+    def open(self) -> io.BufferedIOBase:
+        """The bytes of the file, unpacked."""
         try:
             with Path(self.path).open("rb") as plain:
                 packed = plain.read(2) == _GZIP_MAGIC
@@ -126,7 +143,7 @@ class Source:
     def _byte_lines(self) -> Iterator[tuple[int, bytes]]:
         """Numbered raw lines that hold something, within the limits."""
         number, total = 0, 0
-        with self._open() as stream:
+        with self.open() as stream:
             while True:
                 try:
                     line = stream.readline(LINE_BYTES_MAX + 1)
@@ -175,7 +192,7 @@ class Source:
         return "".join(lines)
 
     @cached_property
-    def _layout(self) -> str:
+    def layout(self) -> str:
         """ "lines", "list" or "object": by the first character, then by whether line 1 is whole."""
         first = next(self._byte_lines(), None)
         if first is None:

@@ -1,0 +1,256 @@
+"""The requests of a Claude Code file: one a `requestId`, whatever its lines repeat.
+
+Two to ten lines tell of one request, each with a usage that grows or repeats: the last one counts, and a
+plain sum over lines is two to three times too high. Lines are put together by `requestId`, and where that
+is absent by `message.id`. `<synthetic>` and API-error replies were written by the tool: no request. A
+request that another file of the same walk has told is a copy, which a resumed session makes.
+
+Lines link to a parent. A request that does not lie on the way from the last line back to the first was
+rewound: it is priced on a branch of its own, "rewind-N". A parent that is not in the file counts as the
+line before. Sidechain lines are a sub-agent's, one branch an `agentId`, else one a chain.
+
+A `compact_boundary` line marks a compaction, and so does a summary line that has none before it. A
+compaction without any line (the tool clears old results silently) is left to who looks at the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from shiftbook.economics.usage_forms import anthropic, anthropic_passes
+from shiftbook.sessions.loose import inner, stamp_ms, text, whole
+from shiftbook.sessions.requests import Kind, RecordedRequests
+from shiftbook.sessions.rows import MISSING, RowDraft, Seen, recorded
+from shiftbook.sessions.source import Source
+from shiftbook.sessions.streaming import Faults, parsed, raw_lines
+
+NAME = "claude-code"
+
+_NO_PARENT = -1
+_HELPERS: Mapping[str, Kind] = {"acompact": "compaction", "aprompt_suggestion": "other"}
+"""Openings of the agent ids that Claude Code gives its own helpers."""
+
+
+@dataclass(slots=True)
+class _Request:
+    """One request while its lines come in; `nodes` are the linked lines that tell of it."""
+
+    key: str
+    request: str
+    line: int
+    at_ms: int | None
+    model: str | None
+    agent: str | None
+    side: bool
+    usage: Mapping[str, object] | None = None
+    nodes: list[int] = field(default_factory=list)
+    branch: str = ""
+
+
+@dataclass(slots=True)
+class _Links:
+    """The tree of lines: a number for each uuid, and the number of its parent."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    parents: list[int] = field(default_factory=list)
+    sides: list[bool] = field(default_factory=list)
+    later: dict[int, str] = field(default_factory=dict)
+    last: dict[bool, int] = field(default_factory=lambda: {False: _NO_PARENT, True: _NO_PARENT})
+
+    def add(self, uuid: str, parent: str | None, side: bool) -> int:
+        """The number of a new line."""
+        number = len(self.parents)
+        self.numbers[uuid] = number
+        known = None if parent is None else self.numbers.get(parent)
+        if known is None and parent is not None:
+            self.later[number] = parent
+        self.parents.append(self.last[side] if known is None else known)
+        self.sides.append(side)
+        self.last[side] = number
+        return number
+
+    def settle(self) -> None:
+        """Give the lines that stood above their parents those parents."""
+        for number, parent in self.later.items():
+            known = self.numbers.get(parent)
+            if known is not None:
+                self.parents[number] = known
+        self.numbers.clear()
+
+    def way_back(self, number: int) -> Iterator[int]:
+        """A line and its ancestors, each once: a circle of parents ends where it closes."""
+        walked: set[int] = set()
+        while number != _NO_PARENT and number not in walked:
+            walked.add(number)
+            yield number
+            number = self.parents[number]
+
+
+class _File:
+    """One file while it is read."""
+
+    def __init__(self, source: Source, seen: Seen) -> None:
+        self._draft = RowDraft(NAME, source.path, "", Faults())
+        self._seen = seen
+        self._links = _Links()
+        self._requests: dict[str, _Request] = {}
+        self._by_message: dict[str, str] = {}
+        self._lines = {False: 0, True: 0}
+        self._boundary_open = False
+
+    @property
+    def faults(self) -> Faults:
+        """The broken lines."""
+        return self._draft.faults
+
+    def take(self, value: Mapping[str, object], line: int) -> None:
+        """One line of the file."""
+        kind = value.get("type")
+        if not isinstance(kind, str):
+            self.faults.add(line, 'has no "type"')
+            return
+        side = value.get("isSidechain") is True
+        uuid, node = text(value, "uuid"), None
+        if uuid is not None:
+            if uuid in self._links.numbers:
+                return
+            parent = text(value, "parentUuid") or text(value, "logicalParentUuid")
+            node = self._links.add(uuid, parent, side)
+        self._draft.name = text(value, "sessionId") or self._draft.name
+        if kind == "assistant":
+            self._reply(value, line, side, node)
+        elif kind == "user":
+            self._lines[side] += 1
+            if value.get("isCompactSummary") is True and not self._boundary_open:
+                self._draft.mark("compaction", line, at_ms=stamp_ms(value, "timestamp"))
+            self._boundary_open = False
+        elif kind == "system":
+            self._boundary(value, line)
+
+    def _boundary(self, value: Mapping[str, object], line: int) -> None:
+        what = value.get("subtype")
+        if what not in ("compact_boundary", "microcompact_boundary"):
+            return
+        told = inner(value, "compactMetadata" if what == "compact_boundary" else "microcompactMetadata")
+        by = text(told, "trigger") if what == "compact_boundary" else "micro-compaction"
+        tokens = whole(told, "preTokens")
+        self._draft.mark("compaction", line, at_ms=stamp_ms(value, "timestamp"), tokens=tokens, by=by)
+        self._boundary_open = what == "compact_boundary"
+
+    def _reply(self, value: Mapping[str, object], line: int, side: bool, node: int | None) -> None:
+        message = inner(value, "message")
+        model = text(message, "model")
+        if model == "<synthetic>" or value.get("isApiErrorMessage") is True:
+            return
+        self._lines[side] += 1
+        request, message_id = text(value, "requestId"), text(message, "id")
+        if request is not None:
+            key = f"request {request}"
+        else:
+            key = self._by_message.get(message_id or "", f"message {message_id}" if message_id else "")
+            key = key or f"line {line}"
+        if message_id is not None:
+            self._by_message.setdefault(message_id, key)
+        found = self._requests.get(key)
+        if found is None:
+            found = self._requests[key] = _Request(
+                key=key,
+                request=request or message_id or "",
+                line=line,
+                at_ms=stamp_ms(value, "timestamp"),
+                model=model,
+                agent=text(value, "agentId"),
+                side=side,
+            )
+        usage = inner(message, "usage")
+        if usage:
+            found.usage = usage
+        if node is not None:
+            found.nodes.append(node)
+
+    def closed(self) -> RecordedRequests:
+        """The rows, each on its branch."""
+        self._links.settle()
+        all_side = self._lines[True] > 0 and self._lines[False] == 0
+        self._lay_branches()
+        copied: int | None = None
+        for request in self._requests.values():
+            usage = MISSING if request.usage is None else recorded(anthropic(request.usage))
+            if request.request and self._seen.again(NAME, request.key):
+                self._draft.copy()
+                copied = usage.prompt
+                continue
+            if copied is not None and not request.side:
+                self._draft.mark("resume", request.line, at_ms=request.at_ms, tokens=copied)
+                copied = None
+            self._rows_of(request, all_side)
+        return self._draft.closed()
+
+    def _rows_of(self, request: _Request, all_side: bool) -> None:
+        kind: Kind = "subagent" if request.side else "main"
+        for opening, helper in _HELPERS.items():
+            if request.side and (request.agent or "").startswith(opening):
+                kind = helper
+        passes = [MISSING] if request.usage is None else map(recorded, anthropic_passes(request.usage))
+        *summaries, answer = passes
+        branch = request.agent or "agent" if all_side else request.branch
+        for usage in summaries:
+            self._draft.row(
+                usage,
+                request.line,
+                at_ms=request.at_ms,
+                model=request.model,
+                branch=branch,
+                kind="compaction",
+            )
+        self._draft.row(
+            answer,
+            request.line,
+            at_ms=request.at_ms,
+            model=request.model,
+            request=request.request or None,
+            branch=branch,
+            kind=kind,
+        )
+
+    def _lay_branches(self) -> None:
+        """Name the branch of each request: by its agent, by its chain, or as rewound."""
+        links = self._links
+        on_way = set(links.way_back(links.last[False]))
+        names: dict[int, str] = {}
+        rewinds = chains = 0
+        for request in self._requests.values():
+            if request.side and request.agent:
+                request.branch = request.agent
+                continue
+            if not request.nodes or (not request.side and any(node in on_way for node in request.nodes)):
+                continue
+            way: list[int] = []
+            name: str | None = None
+            for node in links.way_back(request.nodes[0]):
+                if node in names or (not request.side and node in on_way):
+                    name = names.get(node)
+                    break
+                if request.side and not links.sides[node]:
+                    break
+                way.append(node)
+            if name is None and request.side:
+                chains += 1
+                name = f"side-{chains}"
+            elif name is None:
+                rewinds += 1
+                name = f"rewind-{rewinds}"
+                self._draft.mark("rewind", request.line, at_ms=request.at_ms, branch=name)
+            names.update(dict.fromkeys(way, name))
+            request.branch = name
+
+
+def requests(source: Source, seen: Seen) -> Iterator[RecordedRequests]:
+    """A file is one session."""
+    file = _File(source, seen)
+    for number, line in raw_lines(source, file.faults):
+        value = parsed(line, number, file.faults)
+        if value is not None:
+            file.take(value, number)
+    yield file.closed()

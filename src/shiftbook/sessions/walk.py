@@ -1,0 +1,78 @@
+"""From paths to the requests of every session under them: one file after another, one session in memory.
+
+A folder is walked in the order of its names, a file is told by its content, and what is broken or unknown
+is told beside what was read. The same request is counted once however many files tell of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from shiftbook.errors import SessionUnreadable
+from shiftbook.sessions.format import Format
+from shiftbook.sessions.formats import FORMATS, recognised
+from shiftbook.sessions.requests import RecordedRequests
+from shiftbook.sessions.rows import Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """A file of a walk that gave no session, and why; `named` says that its path was given as such."""
+
+    path: str
+    line: int
+    what: str
+    named: bool
+
+
+Found = RecordedRequests | Unmeasured
+
+
+def requests_of(
+    path: str | os.PathLike[str], seen: Seen | None = None, formats: tuple[Format, ...] = FORMATS
+) -> Iterator[RecordedRequests]:
+    """The sessions of one file in order; raises SessionUnreadable when it is of no known format.
+
+    A part that is broken is in `broken` of the session, as far as the rest can be read.
+    """
+    source, known_format = recognised(path, formats)
+    if known_format.requests is None:
+        raise SessionUnreadable(
+            source.path, 0, f"is of the format {known_format.name}, which has no requests"
+        )
+    yield from known_format.requests(source, Seen() if seen is None else seen)
+
+
+def walk_requests(
+    paths: Iterable[str | os.PathLike[str]], formats: tuple[Format, ...] = FORMATS
+) -> Iterator[Found]:
+    """Every session of the files and folders, each file as it is read, so that a caller can show progress."""
+    seen = Seen()
+    for path, named in files_under(paths):
+        try:
+            yield from requests_of(path, seen, formats)
+        except SessionUnreadable as refused:
+            yield Unmeasured(os.fspath(path), refused.line, refused.what, named)
+
+
+def files_under(paths: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[Path, bool]]:
+    """The files of the paths in order, each once, and whether it was named itself; links are not followed."""
+    met: set[Path] = set()
+    for given in map(Path, paths):
+        found = [(given, True)]
+        if given.is_dir():
+            found = [(path, False) for path in _in_folder(given)]
+        for path, named in found:
+            real = path.absolute()
+            if real not in met:
+                met.add(real)
+                yield path, named
+
+
+def _in_folder(folder: Path) -> Iterator[Path]:
+    for name, folders, files in os.walk(folder):
+        folders.sort()
+        yield from (Path(name, file) for file in sorted(files) if Path(name, file).is_file())

@@ -30,6 +30,7 @@ VERBS = {
     "resume": "resume",
     "send": "send",
     "rerun": "rerun",
+    "measure": "measure",
     "runs": "runs",
     "show": "show",
     "tail": "tail",

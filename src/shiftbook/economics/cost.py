@@ -60,8 +60,35 @@ class PriceList:
     cache_write_1h: Rate | None = None
 
 
-def cost(usage: Usage, prices: PriceList) -> Decimal | None:
-    """Exact USD for one request; None when a count or a price that it needs is not known.
+@dataclass(frozen=True, slots=True)
+class CostParts:
+    """USD of one request or of many, by what the tokens were; the four add up to `total`."""
+
+    uncached: Decimal = Decimal(0)
+    cache_write: Decimal = Decimal(0)
+    cache_read: Decimal = Decimal(0)
+    output: Decimal = Decimal(0)
+
+    @property
+    def total(self) -> Decimal:
+        """Exact sum of the four."""
+        with localcontext() as context:
+            context.prec = _DIGITS
+            return self.uncached + self.cache_write + self.cache_read + self.output
+
+    def __add__(self, other: CostParts) -> CostParts:
+        with localcontext() as context:
+            context.prec = _DIGITS
+            return CostParts(
+                self.uncached + other.uncached,
+                self.cache_write + other.cache_write,
+                self.cache_read + other.cache_read,
+                self.output + other.output,
+            )
+
+
+def cost_parts(usage: Usage, prices: PriceList) -> CostParts | None:
+    """Exact USD for one request, split; None when a count or a price that it needs is not known.
 
     A missing count of cache reads or writes does no harm where the list prices that kind as uncached:
     those tokens are then in `uncached` at their right price. `reasoning` is a part of `output`.
@@ -70,21 +97,29 @@ def cost(usage: Usage, prices: PriceList) -> Decimal | None:
     if prompt is None or usage.uncached is None or usage.output is None:
         return None
     writes_priced = prices.cache_write_5m is not None or prices.cache_write_1h is not None
-    counted: list[tuple[int, Rate]] = [(usage.uncached, prices.uncached), (usage.output, prices.output)]
-    for count, rate, apart in (
-        (usage.cache_read, prices.cache_read, prices.cache_read is not None),
-        (usage.cache_write_5m, prices.cache_write_5m, writes_priced),
-        (usage.cache_write_1h, prices.cache_write_1h, writes_priced),
-    ):
-        if not apart:
-            counted.append((count or 0, prices.uncached))
-        elif count is None or (count > 0 and rate is None):
-            return None
-        elif rate is not None:
-            counted.append((count, rate))
+    amounts: list[Decimal] = []
     with localcontext() as context:
         context.prec = _DIGITS
-        return sum((Decimal(count) * rate.at(prompt) / _MILLION for count, rate in counted), Decimal(0))
+        for count, rate, apart in (
+            (usage.uncached, prices.uncached, True),
+            (usage.output, prices.output, True),
+            (usage.cache_read, prices.cache_read, prices.cache_read is not None),
+            (usage.cache_write_5m, prices.cache_write_5m, writes_priced),
+            (usage.cache_write_1h, prices.cache_write_1h, writes_priced),
+        ):
+            if not apart:
+                count, rate = count or 0, prices.uncached
+            if count is None or (count > 0 and rate is None):
+                return None
+            amounts.append(Decimal(0) if rate is None else Decimal(count) * rate.at(prompt) / _MILLION)
+        uncached, output, read, five, hour = amounts
+        return CostParts(uncached, five + hour, read, output)
+
+
+def cost(usage: Usage, prices: PriceList) -> Decimal | None:
+    """Exact USD for one request; None as `cost_parts`."""
+    parts = cost_parts(usage, prices)
+    return None if parts is None else parts.total
 
 
 def total(costs: Iterable[Decimal | None]) -> Decimal | None:

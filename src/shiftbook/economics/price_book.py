@@ -17,7 +17,7 @@ from shiftbook.errors import BadInput
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from genai_prices.types import TieredPrices
+    from genai_prices.types import ModelInfo, TieredPrices
 
 
 def price_source() -> str | None:
@@ -41,20 +41,8 @@ def price_list(model: str, at: datetime, *, vendor: str | None = None) -> PriceL
     """
     if at.tzinfo is None:
         raise BadInput("Prices are asked for at a moment without a time zone; give one, such as UTC.")
-    source = price_source()
-    if source is None:
-        return None
-    from genai_prices.data_snapshot import get_snapshot
-
-    snapshot = get_snapshot()
-    found = None
-    for maker, name in _readings(model, vendor):
-        try:
-            _, found = snapshot.find_provider_model(name, None, maker, None)
-            break
-        except LookupError:
-            continue
-    if found is None or not found.prices:
+    source, found = price_source(), _found(model, vendor)
+    if source is None or found is None or not found.prices:
         return None
     prices = found.get_prices(at)
     if prices.input_mtok is None or prices.output_mtok is None or prices.requests_kcount is not None:
@@ -70,6 +58,26 @@ def price_list(model: str, at: datetime, *, vendor: str | None = None) -> PriceL
         cache_write_5m=None if write_5m is None else _rate(write_5m),
         cache_write_1h=None if prices.cache_write_1h_mtok is None else _rate(prices.cache_write_1h_mtok),
     )
+
+
+def context_window(model: str, *, vendor: str | None = None) -> int | None:
+    """The longest prompt that the model takes, in tokens, as the table has it; None when it is not known."""
+    found = _found(model, vendor)
+    return None if found is None else found.context_window
+
+
+def _found(model: str, vendor: str | None) -> ModelInfo | None:
+    try:
+        from genai_prices.data_snapshot import get_snapshot
+    except ImportError:
+        return None
+    snapshot = get_snapshot()
+    for maker, name in _readings(model, vendor):
+        try:
+            return snapshot.find_provider_model(name, None, maker, None)[1]
+        except LookupError:
+            continue
+    return None
 
 
 def _readings(model: str, vendor: str | None) -> list[tuple[str | None, str]]:

@@ -6,7 +6,7 @@ on a telephone. Whatever it is given is hostile text and is escaped here, once; 
 
 from shiftbook.pages.bars import Bar, bar_chart
 from shiftbook.pages.lines import Level, Moment, Series, line_chart
-from shiftbook.pages.markup import Markup
+from shiftbook.pages.markup import Markup, joined
 from shiftbook.pages.page import Section, facts, notes, page, paragraph
 from shiftbook.pages.table import table
 
@@ -19,6 +19,7 @@ __all__ = [
     "Series",
     "bar_chart",
     "facts",
+    "joined",
     "line_chart",
     "notes",
     "page",

@@ -47,7 +47,7 @@ thead th {{ color:var(--soft); font-weight:600; white-space:nowrap }}
 figure {{ margin:1rem 0 1.6rem }}
 figcaption {{ font-weight:600; margin-bottom:.5rem }}
 .axis {{ color:var(--soft); font-size:.8rem }}
-.plot {{ position:relative; margin:0 .6rem 1.4rem 3.9rem; height:15rem }}
+.plot {{ position:relative; margin:.5rem .6rem 1.4rem 3.9rem; height:15rem }}
 .plot svg {{ position:absolute; inset:0; width:100%; height:100%; overflow:visible }}
 .plot .y,.plot .x,.plot .m {{ position:absolute; color:var(--soft); font-size:.75rem; line-height:1;
   white-space:nowrap }}

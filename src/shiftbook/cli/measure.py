@@ -1,0 +1,189 @@
+"""`shiftbook measure`: where recorded sessions stand, from the files that other tools already wrote."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shiftbook._version import VERSION
+from shiftbook.cli.measured import tell_checks, tell_one, tell_table
+from shiftbook.cli.options import Json, Verbose
+from shiftbook.cli.output import data, note
+from shiftbook.clock import SystemClock
+from shiftbook.economics.cost import PriceList
+from shiftbook.economics.price_book import context_window, price_list, price_source
+from shiftbook.errors import BadInput
+from shiftbook.measure.advice import REBUILT_DEFAULT
+from shiftbook.measure.money import Prices
+from shiftbook.measure.page import measure_page
+from shiftbook.measure.predict import Held, check_row, check_sums, held_against
+from shiftbook.measure.reading import Unreadable, files_in, read_requests
+from shiftbook.measure.series import series_of
+from shiftbook.measure.session import Choices, Measured, measured, usage_share
+from shiftbook.measure.told import session_row
+from shiftbook.sessions.requests import RecordedRequests
+
+
+def command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            show_default=False,
+            help="Session files, .gz or not, or folders that are walked.",
+        ),
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", metavar="NAME", show_default=False, help="Price by this model, not by the recorded."
+        ),
+    ] = None,
+    rebuilt: Annotated[
+        int,
+        typer.Option("--r", metavar="TOKENS", help="What a rebuilt prompt would hold beside its fixed part."),
+    ] = REBUILT_DEFAULT,
+    window: Annotated[
+        int | None,
+        typer.Option(
+            "--window",
+            metavar="TOKENS",
+            show_default=False,
+            help="The longest prompt there is; else the largest before a compaction, else the model's.",
+        ),
+    ] = None,
+    ttl: Annotated[
+        str | None,
+        typer.Option(
+            "--ttl",
+            metavar="LIFE",
+            show_default=False,
+            help="How long the cache keeps what was written, 5m or 1h; else as recorded, else 5m.",
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html", metavar="FILE", show_default=False, help="Write a page with charts to this file."
+        ),
+    ] = None,
+    check_cache: Annotated[
+        bool,
+        typer.Option(
+            "--check-cache",
+            help="Predict each cache from prompt sizes and stamps alone and compare with what was recorded.",
+        ),
+    ] = False,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Tell how the prompts of recorded sessions grew, what they cost, and if a rebuilt prompt pays.
+
+    Nothing is sent anywhere and nothing is written but the page. Prices are those of `genai-prices` on the
+    day of each request; a price or a count that is not known makes a sum unknown, never smaller.
+    """
+    if ttl not in (None, "5m", "1h"):
+        raise BadInput(f"--ttl {ttl} is no life of a cache that is priced: give 5m or 1h.")
+    if rebuilt < 1 or (window is not None and window < 1):
+        raise BadInput("--r and --window are tokens: give at least 1.")
+    now_ms = SystemClock().now_ms()
+    if model is not None and price_list(model, _moment(None, now_ms)) is None:
+        raise BadInput(f"No price is known for the model {model!r} ({price_source() or 'no price table'}).")
+    choices = Choices(model, ttl, window, rebuilt)
+    found: list[RecordedRequests] = []
+    faults: list[Unreadable] = []
+    for each in _read(files_in(paths)):
+        if isinstance(each, Unreadable):
+            faults.append(each)
+        else:
+            found.append(each)
+    _tell_faults(faults, found)
+    if check_cache:
+        _check(found, json)
+        return
+    sessions = [measured(each, prices_at(now_ms), context_window, choices) for each in found]
+    if html is not None:
+        _write(html, measure_page(sessions, command=_command_line(), version=VERSION))
+    if json:
+        data(_told(sessions, faults))
+    elif len(sessions) == 1:
+        tell_one(sessions[0])
+    else:
+        tell_table(sessions)
+
+
+def prices_at(now_ms: int) -> Prices:
+    """The prices of the day of a request, or of `now_ms` for one without a stamp."""
+
+    def prices(model: str, at_ms: int | None) -> PriceList | None:
+        return price_list(model, _moment(at_ms, now_ms))
+
+    return prices
+
+
+def _moment(at_ms: int | None, now_ms: int) -> datetime:
+    try:
+        return datetime.fromtimestamp((now_ms if at_ms is None else at_ms) / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return datetime.fromtimestamp(now_ms / 1000, UTC)
+
+
+def _read(files: Sequence[Path]) -> Iterator[RecordedRequests | Unreadable]:
+    """Every session, with a count of files on a terminal's stderr while it goes on."""
+    shown = sys.stderr.isatty() and len(files) > 1
+    for number, file in enumerate(files, start=1):
+        if shown:
+            sys.stderr.write(f"\rreading file {number:,} of {len(files):,}")
+            sys.stderr.flush()
+        yield from read_requests(file)
+    if shown:
+        sys.stderr.write("\n")
+
+
+def _tell_faults(faults: Sequence[Unreadable], found: Sequence[RecordedRequests]) -> None:
+    if not found:
+        first = f" ({faults[0].path}: {faults[0].what})" if faults else ""
+        raise BadInput(f"No session could be read in what was named{first}.")
+    for fault in faults:
+        where = f", line {fault.line}" if fault.line else ""
+        note(f"left out: {fault.path}{where}: {fault.what}")
+    for session in found:
+        for broken in session.broken:
+            note(f"left out: {session.path}, line {broken.line}: {broken.what}")
+
+
+def _told(sessions: Sequence[Measured], faults: Sequence[Unreadable]) -> Mapping[str, object]:
+    return {
+        "sessions": [session_row(each) for each in sessions],
+        "usage_share": usage_share(sessions),
+        "unreadable": [{"path": each.path, "line": each.line, "what": each.what} for each in faults],
+        "prices": price_source(),
+    }
+
+
+def _check(found: Sequence[RecordedRequests], json: bool) -> None:
+    held: list[tuple[RecordedRequests, Held]] = [(each, held_against(series_of(each))) for each in found]
+    if json:
+        data({"sessions": [check_row(*each) for each in held], "all": check_sums([h for _, h in held])})
+    else:
+        tell_checks(held)
+
+
+def _command_line() -> str:
+    return shlex.join(["shiftbook", *sys.argv[1:]])
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as fault:
+        raise BadInput(
+            f"The page cannot be written to {file} ({fault.strerror}): name another file."
+        ) from None
+    note(f"page written to {file}")

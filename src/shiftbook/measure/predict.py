@@ -1,0 +1,197 @@
+"""What a prompt cache would have served of a session, by prompt sizes and stamps alone, against the truth.
+
+Each branch is played through the vendor's rule as a prompt that grows at its end: a fixed part, one block a
+request. A fall of less than a fifth takes from the end what no marker had kept (reasoning that is not sent
+again); a greater one keeps the fixed part alone (a compaction). Another model shares nothing. What was read
+from the cache is never looked at: of usage only the size of each prompt and, once a session, how long writes
+were to live.
+
+The truth, by recorded usage alone, is `warmth.is_missed`. Three things make a prediction fail, and are told
+apart by the recording: the client changed what stands near the front of its prompt (`changed`), the cache
+held longer than the vendor promises (`outlived`), and the rest (`other`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from shiftbook.economics.cache import Serving
+from shiftbook.economics.cache_request import CacheBlock, CacheRequest, Ttl, four_markers
+from shiftbook.economics.cache_rules import MarkerRule
+from shiftbook.economics.cache_vendors import CLAUDE_LARGEST_MINIMUM, cache_rule
+from shiftbook.measure.growth import COLLAPSED, growth_of
+from shiftbook.measure.series import Point, Series, recorded_life
+from shiftbook.measure.warmth import LIFE_DEFAULT, LIFE_MS, is_missed, pause_ms
+from shiftbook.messages import Json
+from shiftbook.sessions.requests import RecordedRequests
+
+NEAR = 3.0
+"""Percentage points: a predicted share within these of the recorded one is near."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Prediction against recording, over the requests whose reads are recorded.
+
+    `hits`: misses that were predicted; `false`: predicted and not there; `unseen`: there and not predicted,
+    `changed` of them with the fixed part still read or less, within the cache's life and on a growing
+    prompt. `outlived` of the false ones read the whole prompt after the life had ended.
+    """
+
+    requests: int
+    recorded: float | None
+    predicted: float | None
+    hits: int
+    false: int
+    unseen: int
+    changed: int
+    outlived: int
+    life: str
+
+    @property
+    def off(self) -> float | None:
+        """Predicted less recorded share, in percentage points."""
+        if self.recorded is None or self.predicted is None:
+            return None
+        return 100 * (self.predicted - self.recorded)
+
+
+def predicted_reads(branches: Sequence[Series], life: str) -> dict[tuple[str, int], int]:
+    """Tokens that each request (branch, its number from 0) would have read from the cache."""
+    prompts = {each.branch: _prompts(each) for each in branches}
+    order = sorted(
+        (point.at_ms or 0, at, number)
+        for at, each in enumerate(branches)
+        for number, point in enumerate(each.points)
+    )
+    rules: dict[str, Serving] = {}
+    reads: dict[tuple[str, int], int] = {}
+    ttl: Ttl = "1h" if life == "1h" else "5m"
+    for at_ms, at, number in order:
+        series = branches[at]
+        model = series.points[number].row.model or ""
+        rule = cache_rule(model)
+        if model not in rules:
+            rules[model] = Serving(rule if rule is not None else MarkerRule(CLAUDE_LARGEST_MINIMUM), ttl)
+        blocks = prompts[series.branch][number]
+        before = len(prompts[series.branch][number - 1]) - 1 if number else None
+        previous = before if before is not None and before < len(blocks) else None
+        markers = four_markers(fixed_end=0, brief_end=None, previous_end=previous, end=len(blocks) - 1)
+        count = rules[model].take(CacheRequest(at_ms / 1000, blocks, markers, scope=model))
+        reads[series.branch, number] = count.read
+    return reads
+
+
+def held_against(branches: Sequence[Series]) -> Held:
+    """Predict a session's cache and compare it with what was recorded."""
+    life = recorded_life(point.row for each in branches for point in each.points) or LIFE_DEFAULT
+    reads = predicted_reads(branches, life)
+    hits = false = unseen = changed = outlived = requests = recorded = predicted = prompt = 0
+    for series in branches:
+        for number, point in enumerate(series.points):
+            if point.read is None:
+                continue
+            guess = reads[series.branch, number]
+            requests, prompt = requests + 1, prompt + point.prompt
+            recorded, predicted = recorded + point.read, predicted + guess
+            if not number:
+                continue
+            before = series.points[number - 1]
+            was, said = is_missed(before.prompt, point.read), is_missed(before.prompt, guess)
+            hits += was and said
+            false += said and not was
+            unseen += was and not said
+            changed += was and not said and _is_alive(before, point, life)
+            outlived += said and not was and not _is_alive(before, point, life)
+    return Held(
+        requests=requests,
+        recorded=recorded / prompt if prompt else None,
+        predicted=predicted / prompt if prompt else None,
+        hits=hits,
+        false=false,
+        unseen=unseen,
+        changed=changed,
+        outlived=outlived,
+        life=life,
+    )
+
+
+def _is_alive(before: Point, after: Point, life: str) -> bool:
+    pause = pause_ms(before, after)
+    return pause is None or pause < LIFE_MS[life]
+
+
+def _prompts(series: Series) -> list[tuple[CacheBlock, ...]]:
+    """Each request of a branch as blocks: the fixed part, then what every request added."""
+    sizes = [point.prompt for point in series.points]
+    fixed = round(growth_of(series).fixed or 0) if sizes else 0
+    start = CacheBlock(f"{series.branch} fixed", min([fixed, *sizes]), "system")
+    blocks: list[CacheBlock] = [start]
+    told: list[tuple[CacheBlock, ...]] = []
+    for number, size in enumerate(sizes):
+        held = sum(each.tokens for each in blocks)
+        if size < held:
+            blocks = [start] if size < COLLAPSED * held else _shrunk(blocks, size)
+            held = sum(each.tokens for each in blocks)
+        blocks = [*blocks, CacheBlock(f"{series.branch} {number}", size - held, anchor=True)]
+        told.append(tuple(blocks))
+    return told
+
+
+def _shrunk(blocks: list[CacheBlock], size: int) -> list[CacheBlock]:
+    """The same blocks with the last of them smaller, none at the front, so that they take `size` tokens."""
+    rest = size
+    told: list[CacheBlock] = []
+    for block in blocks:
+        told.append(replace(block, tokens=min(block.tokens, rest)))
+        rest -= told[-1].tokens
+    return told
+
+
+def check_row(session: RecordedRequests, held: Held) -> dict[str, Json]:
+    """One session's comparison as a plain row; `reasons` says why it fails where it does."""
+    return {
+        "path": session.path,
+        "name": session.name,
+        "requests": held.requests,
+        "cache_life": held.life,
+        "recorded_share": held.recorded,
+        "predicted_share": held.predicted,
+        "off_points": held.off,
+        "hits": held.hits,
+        "false": held.false,
+        "unseen": held.unseen,
+        "reasons": reasons(held),
+    }
+
+
+def check_sums(all_held: Sequence[Held]) -> dict[str, Json]:
+    """Over all sessions: how many lie within NEAR points, and precision and recall of the misses."""
+    hits, false, unseen = (
+        sum(getattr(each, name) for each in all_held) for name in ("hits", "false", "unseen")
+    )
+    return {
+        "sessions": sum(each.off is not None for each in all_held),
+        "near": sum(each.off is not None and abs(each.off) <= NEAR for each in all_held),
+        "misses": hits + unseen,
+        "precision": hits / (hits + false) if hits + false else None,
+        "recall": hits / (hits + unseen) if hits + unseen else None,
+    }
+
+
+def reasons(held: Held) -> list[str]:
+    """Why the prediction fails for a session, in sentences; none when it does not."""
+    told: list[str] = []
+    if held.changed:
+        told.append(
+            f"lost within its life while the prompt grew, {held.changed} x: the client changed something "
+            "near the front, which neither stamps nor sizes show"
+        )
+    if held.unseen > held.changed:
+        told.append(f"lost after its life and predicted as held, {held.unseen - held.changed} x")
+    if held.outlived:
+        told.append(f"still held after its life had ended, {held.outlived} x")
+    if held.false > held.outlived:
+        told.append(f"held within its life and predicted as lost, {held.false - held.outlived} x")
+    return told

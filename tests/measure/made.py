@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shiftbook.sessions.normal import RecordedUsage
-from shiftbook.sessions.requests import Mark, RecordedRequests, RequestRow
+from shiftbook.sessions.requests import Kind, Mark, RecordedRequests, RequestRow
 
 MODEL = "claude-opus-4-5"
 MINUTE_MS = 60_000
@@ -23,19 +23,23 @@ def row(
     branch: str = "",
     hour: bool = False,
 ) -> RequestRow:
-    """A request that read `read` tokens from the cache and wrote the rest of its prompt to it."""
+    """A request that read `read` tokens from the cache and wrote the rest of its prompt to it.
+
+    Without `read` the file has the prompt's size and not how it came about.
+    """
     written = None if read is None else prompt - read
     usage = RecordedUsage(
-        uncached=prompt if read is None else 0,
+        uncached=None if read is None else 0,
         cache_read=read,
-        cache_write=0 if read is None else written,
-        cache_write_5m=0 if hour or read is None else written,
-        cache_write_1h=written if hour and read is not None else 0,
+        cache_write=written,
+        cache_write_5m=None if read is None else 0 if hour else written,
+        cache_write_1h=None if read is None else written if hour else 0,
         output=output,
+        undivided=prompt if read is None else None,
     )
     at_ms = None if minute is None else round(minute * MINUTE_MS)
-    kind = "subagent" if branch else "main"
-    return RequestRow(branch, f"r{line}", at_ms, model, kind, usage, "reported", line)  # type: ignore[arg-type]
+    kind: Kind = "subagent" if branch else "main"
+    return RequestRow(branch, f"r{line}", at_ms, model, kind, usage, "reported", line)
 
 
 def session(rows: Sequence[RequestRow], marks: Sequence[Mark] = ()) -> RecordedRequests:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,7 +47,7 @@ def test_a_fit_never_leaves_its_bounds(sizes):
         return
     assert found.growth is not None
     assert 0 <= found.fixed <= min(sizes)
-    rises = [after - before for before, after in zip(sizes, sizes[1:], strict=False)]
+    rises = [after - before for before, after in pairwise(sizes)]
     assert min(rises) <= found.growth <= max(rises)
 
 

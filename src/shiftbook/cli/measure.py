@@ -13,8 +13,9 @@ import typer
 
 from shiftbook._version import VERSION
 from shiftbook.cli.measured import tell_checks, tell_one, tell_table
-from shiftbook.cli.options import Json, Verbose
+from shiftbook.cli.options import Json, Verbose, is_verbose
 from shiftbook.cli.output import data, note
+from shiftbook.cli.words import count
 from shiftbook.clock import SystemClock
 from shiftbook.economics.cost import PriceList
 from shiftbook.economics.price_book import context_window, price_list, price_source
@@ -23,11 +24,10 @@ from shiftbook.measure.advice import REBUILT_DEFAULT
 from shiftbook.measure.money import Prices
 from shiftbook.measure.page import measure_page
 from shiftbook.measure.predict import Held, check_row, check_sums, held_against
-from shiftbook.measure.reading import Unreadable, files_in, read_requests
 from shiftbook.measure.series import series_of
 from shiftbook.measure.session import Choices, Measured, measured, usage_share
 from shiftbook.measure.told import session_row
-from shiftbook.sessions.requests import RecordedRequests
+from shiftbook.sessions import RecordedRequests, Unmeasured, walk_requests
 
 
 def command(
@@ -97,9 +97,9 @@ def command(
         raise BadInput(f"No price is known for the model {model!r} ({price_source() or 'no price table'}).")
     choices = Choices(model, ttl, window, rebuilt)
     found: list[RecordedRequests] = []
-    faults: list[Unreadable] = []
-    for each in _read(files_in(paths)):
-        if isinstance(each, Unreadable):
+    faults: list[Unmeasured] = []
+    for each in _read(paths):
+        if isinstance(each, Unmeasured):
             faults.append(each)
         else:
             found.append(each)
@@ -134,31 +134,40 @@ def _moment(at_ms: int | None, now_ms: int) -> datetime:
         return datetime.fromtimestamp(now_ms / 1000, UTC)
 
 
-def _read(files: Sequence[Path]) -> Iterator[RecordedRequests | Unreadable]:
-    """Every session, with a count of files on a terminal's stderr while it goes on."""
-    shown = sys.stderr.isatty() and len(files) > 1
-    for number, file in enumerate(files, start=1):
+def _read(paths: Sequence[Path]) -> Iterator[RecordedRequests | Unmeasured]:
+    """Every session that holds a request, and on a terminal's stderr how many there were so far."""
+    shown = sys.stderr.isatty()
+    for number, each in enumerate(walk_requests(paths), start=1):
         if shown:
-            sys.stderr.write(f"\rreading file {number:,} of {len(files):,}")
+            sys.stderr.write(f"\r{number:,} read")
             sys.stderr.flush()
-        yield from read_requests(file)
+        yield each
     if shown:
-        sys.stderr.write("\n")
+        sys.stderr.write("\r" + " " * 20 + "\r")
 
 
-def _tell_faults(faults: Sequence[Unreadable], found: Sequence[RecordedRequests]) -> None:
+def _tell_faults(faults: Sequence[Unmeasured], found: Sequence[RecordedRequests]) -> None:
+    """What was left out, a line each; in a folder, files of other kinds are only counted."""
     if not found:
-        first = f" ({faults[0].path}: {faults[0].what})" if faults else ""
-        raise BadInput(f"No session could be read in what was named{first}.")
+        first = f" {faults[0].path}: {faults[0].what}." if faults else ""
+        raise BadInput(f"There is no session to measure in what was named.{first}")
+    others = 0
     for fault in faults:
-        where = f", line {fault.line}" if fault.line else ""
-        note(f"left out: {fault.path}{where}: {fault.what}")
+        if fault.named or is_verbose():
+            note(f"left out: {fault.path}{f', line {fault.line}' if fault.line else ''}: {fault.what}")
+        else:
+            others += 1
+    are = "is" if others == 1 else "are"
+    if others:
+        note(f"left out: {count(others, 'file')} in the folders that {are} no session")
     for session in found:
         for broken in session.broken:
             note(f"left out: {session.path}, line {broken.line}: {broken.what}")
+        if session.copies:
+            note(f"{session.path}: {count(session.copies, 'request')} met in an earlier file, counted there")
 
 
-def _told(sessions: Sequence[Measured], faults: Sequence[Unreadable]) -> Mapping[str, object]:
+def _told(sessions: Sequence[Measured], faults: Sequence[Unmeasured]) -> Mapping[str, object]:
     return {
         "sessions": [session_row(each) for each in sessions],
         "usage_share": usage_share(sessions),

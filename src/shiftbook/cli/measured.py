@@ -9,7 +9,7 @@ from shiftbook.cli.output import line, table
 from shiftbook.cli.words import count
 from shiftbook.measure.predict import NEAR, Held, check_sums, reasons
 from shiftbook.measure.session import Measured, prompt_tokens, usage_share
-from shiftbook.measure.told import OUTPUT_CUT, cached_share, pooled_cost, share_sentence, usd, verdict
+from shiftbook.measure.told import OUTPUT_CUT, cached_share, labels, pooled_cost, share_sentence, usd, verdict
 from shiftbook.measure.warmth import Pause
 from shiftbook.sessions.requests import RecordedRequests
 
@@ -50,7 +50,8 @@ def tell_table(sessions: Sequence[Measured]) -> None:
         "cost",
         "T*",
     )
-    rows = [_table_row(each) for each in sessions]
+    names = labels([each.session for each in sessions])
+    rows = [_table_row(name, each) for name, each in zip(names, sessions, strict=True)]
     whole = pooled_cost(each.bill.parts for each in sessions)
     table(columns, rows, right=columns[1:])
     line("")
@@ -83,9 +84,10 @@ def tell_checks(held: Sequence[tuple[RecordedRequests, Held]]) -> None:
         "false",
         "unseen",
     )
+    names = labels([session for session, _ in held])
     rows = [
         (
-            _short(session.path, session.name),
+            name,
             f"{each.requests:,}",
             each.life,
             _share(each.recorded),
@@ -95,7 +97,7 @@ def tell_checks(held: Sequence[tuple[RecordedRequests, Held]]) -> None:
             f"{each.false:,}",
             f"{each.unseen:,}",
         )
-        for session, each in held
+        for name, (_, each) in zip(names, held, strict=True)
     ]
     table(columns, rows, right=columns[1:])
     sums = check_sums([each for _, each in held])
@@ -105,9 +107,9 @@ def tell_checks(held: Sequence[tuple[RecordedRequests, Held]]) -> None:
         f"Recorded misses: {sums['misses']}; predicted with precision {_ratio(sums['precision'])} and recall "
         f"{_ratio(sums['recall'])}."
     )
-    for session, each in held:
+    for name, (_, each) in zip(names, held, strict=True):
         for reason in reasons(each):
-            line(f"{_short(session.path, session.name)}: {reason}.")
+            line(f"{name}: {reason}.")
 
 
 def _growth_lines(measured: Measured) -> list[tuple[str, str]]:
@@ -196,11 +198,11 @@ def pause_words(pause: Pause) -> str:
     return f"under {under} min" if not over else f"{over} to {under} min"
 
 
-def _table_row(measured: Measured) -> tuple[str, ...]:
+def _table_row(name: str, measured: Measured) -> tuple[str, ...]:
     median, largest = prompt_tokens(measured.sizes)
     growth, parts, advice = measured.growth, measured.bill.parts, measured.advice
     return (
-        _short(measured.session.path, measured.session.name),
+        name,
         f"{len(measured.session.rows):,}",
         _tokens(median),
         _tokens(largest),
@@ -212,11 +214,6 @@ def _table_row(measured: Measured) -> tuple[str, ...]:
         usd(None if parts is None else parts.total),
         "?" if advice is None else f"{advice.t_star:,.1f}",
     )
-
-
-def _short(path: str, name: str) -> str:
-    file = path.replace("\\", "/").rsplit("/", 1)[-1]
-    return file if name in ("1", "") or name in file else f"{file}#{name}"
 
 
 def _tokens(value: float | None) -> str:

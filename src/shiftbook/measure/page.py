@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shiftbook.measure.session import Measured, prompt_tokens, usage_share
-from shiftbook.measure.told import OUTPUT_CUT, cached_share, pooled_cost, share_sentence, usd, verdict
+from shiftbook.measure.told import OUTPUT_CUT, cached_share, labels, pooled_cost, share_sentence, usd, verdict
 from shiftbook.pages import (
     Bar,
     Level,
@@ -50,17 +50,18 @@ T* is the request at which a prompt that was rebuilt once has saved what the reb
 
 def measure_page(sessions: Sequence[Measured], *, command: str, version: str) -> str:
     """The page as text; deterministic."""
-    chosen = sorted(sessions, key=lambda each: -len(each.session.rows))[:CHARTS_MAX]
-    shown = [each for each in sessions if any(each is one for one in chosen)]
+    named = list(zip(labels([each.session for each in sessions]), sessions, strict=True))
+    largest = sorted(range(len(named)), key=lambda at: -len(sessions[at].session.rows))[:CHARTS_MAX]
+    shown = [named[at] for at in sorted(largest)]
     sections = [
         Section("In short", _summary(sessions)),
         Section("How to read this", (notes(WORDS),)),
     ]
     if len(sessions) > 1:
-        sections.append(Section("All sessions", (_overview(sessions),)))
-        sections.extend(Section(_title(each), (paragraph(verdict(each)), *_session(each))) for each in shown)
+        sections.append(Section("All sessions", (_overview(named),)))
+        sections.extend(Section(name, (paragraph(verdict(each)), *_session(each))) for name, each in shown)
     else:
-        sections.extend(Section(_title(each), _session(each)) for each in shown)
+        sections.extend(Section(name, _session(each)) for name, each in shown)
     title = "Where your sessions stand" if len(sessions) > 1 else "Where your session stands"
     return page(title, sections, lead=LEAD, command=command, version=version)
 
@@ -84,16 +85,16 @@ def _summary(sessions: Sequence[Measured]) -> tuple[Markup, ...]:
     return tuple(parts)
 
 
-def _overview(sessions: Sequence[Measured]) -> Markup:
+def _overview(named: Sequence[tuple[str, Measured]]) -> Markup:
     columns = ("session", "requests", "median prompt", "largest", "cached", "cold", "breaks", "cost", "T*")
-    return table(columns, [_row(each) for each in sessions], right=columns[1:], digits=1)
+    return table(columns, [_row(name, each) for name, each in named], right=columns[1:], digits=1)
 
 
-def _row(measured: Measured) -> tuple[str | int | float | None, ...]:
+def _row(name: str, measured: Measured) -> tuple[str | int | float | None, ...]:
     median, largest = prompt_tokens(measured.sizes)
     parts, advice = measured.bill.parts, measured.advice
     return (
-        _title(measured),
+        name,
         len(measured.session.rows),
         median,
         largest,
@@ -195,12 +196,6 @@ def _pause(over_ms: int, under_ms: int | None) -> str:
     if under_ms is None:
         return f"{over} min and more"
     return f"{over} to {under_ms // 60_000} min" if over else f"under {under_ms // 60_000} min"
-
-
-def _title(measured: Measured) -> str:
-    file = measured.session.path.replace("\\", "/").rsplit("/", 1)[-1]
-    name = measured.session.name
-    return file if name in ("1", "") or name in file else f"{file}, session {name}"
 
 
 def _share(value: float | None) -> str:

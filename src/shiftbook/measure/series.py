@@ -78,24 +78,17 @@ def in_order(rows: Sequence[RequestRow]) -> list[RequestRow]:
 
 def _points(rows: Iterable[RequestRow]) -> Iterable[Point]:
     for row in rows:
-        prompt = prompt_of(row.usage)
+        prompt = row.usage.prompt
         if prompt:
             yield Point(row, prompt, row.usage.cache_read)
-
-
-def prompt_of(recorded: RecordedUsage) -> int | None:
-    """The prompt's tokens; None when nothing says so. Where reads or writes are not recorded, `uncached`
-    holds what is not told apart (as in `economics.usage_forms`), so the size is known and its split is not."""
-    if recorded.uncached is None:
-        return None
-    return recorded.uncached + (recorded.cache_read or 0) + (recorded.cache_write or 0)
 
 
 def usage_of(recorded: RecordedUsage, life: str | None = None) -> Usage:
     """The recorded counts in the form that prices are applied to.
 
     Writes to the cache whose life was not recorded are laid to `life` ("5m" or "1h"); without it they stay
-    of unknown life, and what was written cannot be priced.
+    of unknown life, and what was written cannot be priced. A prompt that is not told apart stands in
+    `uncached`, its reads unknown: it has a price only where reading from the cache has none of its own.
     """
     five, hour, written = recorded.cache_write_5m, recorded.cache_write_1h, recorded.cache_write
     if written is not None and (five or 0) + (hour or 0) != written:
@@ -106,7 +99,8 @@ def usage_of(recorded: RecordedUsage, life: str | None = None) -> Usage:
             five, hour = 0, written
     elif written is not None:
         five, hour = five or 0, hour or 0
-    return Usage(recorded.uncached, recorded.cache_read, five, hour, recorded.output, recorded.reasoning)
+    uncached = recorded.undivided if recorded.uncached is None else recorded.uncached
+    return Usage(uncached, recorded.cache_read, five, hour, recorded.output, recorded.reasoning)
 
 
 def recorded_life(rows: Iterable[RequestRow]) -> str | None:

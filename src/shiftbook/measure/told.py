@@ -9,10 +9,9 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from shiftbook.economics.cost import CostParts
-from shiftbook.measure.series import prompt_of
 from shiftbook.measure.session import Measured, UsageShare, prompt_tokens
 from shiftbook.messages import Json
-from shiftbook.sessions.requests import RequestRow
+from shiftbook.sessions.requests import RecordedRequests, RequestRow
 
 
 def session_row(measured: Measured) -> dict[str, Json]:
@@ -71,12 +70,22 @@ def session_row(measured: Measured) -> dict[str, Json]:
     }
 
 
+def labels(sessions: Sequence[RecordedRequests]) -> list[str]:
+    """A name for each session: its file's, with its own where the file holds more than one."""
+    paths = [each.path for each in sessions]
+    told = []
+    for each in sessions:
+        file = each.path.replace("\\", "/").rsplit("/", 1)[-1]
+        told.append(f"{file}#{each.name}" if paths.count(each.path) > 1 else file)
+    return told
+
+
 def cached_share(rows: Sequence[RequestRow]) -> float | None:
     """Tokens read from a cache over all prompt tokens, pooled over the requests that record both."""
     known = [
         (row.usage.cache_read, prompt)
         for row in rows
-        if row.usage.cache_read is not None and (prompt := prompt_of(row.usage)) is not None
+        if row.usage.cache_read is not None and (prompt := row.usage.prompt) is not None
     ]
     whole = sum(prompt for _, prompt in known)
     return sum(read for read, _ in known) / whole if whole else None

@@ -10,7 +10,7 @@ import pytest
 from shiftbook.entries import ActionFinished, ModelAnswered, ModelInterrupted, PersonSaid
 from shiftbook.errors import BadInput, CapTooSmall, Damaged
 from shiftbook.messages import Call, Reasoning, Result, Text
-from shiftbook.policies import Journal, Transcript, Window, policy_named
+from shiftbook.policies import POLICIES, Masking, Transcript, Window, policy_named
 from shiftbook.prompt.epoch import Extend, Rebuild
 from shiftbook.prompt.measure import Gauge
 from shiftbook.tokens import BpeMeter
@@ -44,7 +44,9 @@ def begun(policy, cap: int = 8_000, mark: int = 3_200, **rest) -> Shift:
     return shift
 
 
-each = pytest.mark.parametrize("policy", [Transcript(), Window(), Journal()], ids=lambda policy: policy.name)
+each = pytest.mark.parametrize(
+    "policy", [make() for make in POLICIES.values()], ids=lambda policy: policy.name
+)
 
 
 @each
@@ -97,7 +99,7 @@ def test_forty_parallel_results_are_lowered_to_one_height(policy):
 
 def test_more_parallel_results_than_fit_even_when_cut():
     calls = [{"n": n} for n in range(900)]
-    for policy in (Transcript(), Window()):
+    for policy in (Transcript(), Window(), Masking()):
         shift = begun(policy)
         shift.happen(answered(1, *calls), *(done(f"1.{n}", "z" * 500) for n in range(1, 901)))
         asked = shift.ask()
@@ -287,7 +289,9 @@ def test_a_call_without_answer_and_a_second_answer_are_refused():
 
 
 def test_an_unknown_policy_is_refused_with_those_that_there_are():
-    with pytest.raises(BadInput, match=r"no policy 'slide'; choose one of: journal, transcript, window"):
+    with pytest.raises(
+        BadInput, match=r"no policy 'slide'; choose one of: journal, masking, notes, transcript, window"
+    ):
         policy_named("slide")
 
 

@@ -19,7 +19,7 @@ from shiftbook.entries import (
 )
 from shiftbook.messages import Call, Text
 from shiftbook.policies import Journal, Policy
-from shiftbook.policies.journal import TTL_MS
+from shiftbook.policies.cold import TTL_MS
 from shiftbook.prompt.epoch import Extend, Rebuild
 from tests.policies.test_cap import answered, done, holds, said
 from tests.prompt import invariants

@@ -1,7 +1,7 @@
 """Every recorded session through the live engine: python -m tests.rerun.all_sessions [--data FOLDER]
 
 The 29 Claude Code sessions and the 200 tau-bench runs of the data folder, once under `transcript` with a cap
-that holds them whole, then under `window` and `journal` with a small one. Prints a line for each session, one
+that holds them whole, then under every other policy with a small one. Prints a line for each session, one
 for all tau-bench runs, and ends with code 1 when one did not finish, left a recorded reply out, passed its
 cap, or does not verify. The folder is `--data`, SHIFTBOOK_DATA, or `shared/data` beside the checkout.
 """
@@ -28,6 +28,8 @@ from tests.rerun.data import CLAUDE, TAU
 SETTINGS = (
     Settings(policy="transcript", cap=1_000_000),
     Settings(policy="window", cap=40_000),
+    Settings(policy="masking", cap=40_000, mark=16_000),
+    Settings(policy="notes", cap=40_000, mark=16_000),
     Settings(policy="journal", cap=40_000, mark=16_000),
 )
 

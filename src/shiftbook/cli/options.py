@@ -35,7 +35,7 @@ PolicyName = Annotated[
         "--policy",
         metavar="NAME",
         show_default=False,
-        help="How the prompt is made: journal, transcript, window.",
+        help="How the prompt is made: journal, masking, notes, transcript, window.",
     ),
 ]
 Cap = Annotated[

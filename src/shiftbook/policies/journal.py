@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shiftbook.entries import Entry, Pick, ReportWritten
+from shiftbook.policies.cold import is_cold
 from shiftbook.policies.fit import Fitted, fit
 from shiftbook.policies.sections import (
     CARRIED_PART,
@@ -37,14 +38,6 @@ REPORT_PART = 0.2
 REPORT_TOKENS_MIN = 150
 """With less room for a report there is no brief, but a notice of what is not shown."""
 
-TTL_MS = 300_000
-"""Without a request for so long, a provider's cache counts as cold: Anthropic's and OpenAI's shorter life."""
-
-COLD_FACTOR = 2
-"""On a cold cache the epoch ends when the prompt is so many times the mark. Sooner would cost more than it
-spares: 1.25 gave .946 of all tokens cached and .940 with a life of five minutes, 2.4 gave .954 and .930, over
-18 recorded sessions of 138 to 288 requests, cap 40,000 and mark 16,000, 2026-11."""
-
 SLACK_PART = 0.1
 """So much of the room below the mark stays empty in a new epoch: over the same sessions the cached share is
 the same as without, and the median prompt 1,000 tokens shorter."""
@@ -61,7 +54,7 @@ class Journal:
         fitted = fit(units, budget, prompt.fixed, budget.cap - prompt.tokens)
         if fitted is None:
             return rebuilt(prompt, fresh, budget, "the cap is near")
-        if _is_cold(prompt, fitted, budget):
+        if is_cold(prompt, fitted, budget):
             return rebuilt(prompt, fresh, budget, "the cache is cold")
         if any(isinstance(entry.what, ReportWritten) for entry in fresh):
             # It was written for an epoch that a crash, or mail, has kept from being opened.
@@ -72,14 +65,6 @@ class Journal:
     def reopen(self, prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason: str) -> Choice:
         """The same rebuild, whatever room there is."""
         return rebuilt(prompt, fresh, budget, reason)
-
-
-def _is_cold(prompt: EpochPrompt, fitted: Fitted, budget: Budget) -> bool:
-    if budget.gap_ms is None or budget.gap_ms <= TTL_MS:
-        return False
-    # What came now is in the new epoch as well: where it takes the room, nothing would get smaller.
-    is_smaller = prompt.tokens + fitted.tokens > COLD_FACTOR * budget.mark
-    return is_smaller and 2 * fitted.tokens <= budget.mark - prompt.fixed
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 
 from shiftbook.errors import BadInput
 from shiftbook.policies.journal import Journal
+from shiftbook.policies.masking import Masking
+from shiftbook.policies.notes import Notes
 from shiftbook.policies.promise import Policy
 from shiftbook.policies.transcript import Transcript
 from shiftbook.policies.window import Window
@@ -13,6 +15,8 @@ from shiftbook.policies.window import Window
 POLICIES: Mapping[str, Callable[[], Policy]] = {
     "transcript": Transcript,
     "window": Window,
+    "masking": Masking,
+    "notes": Notes,
     "journal": Journal,
 }
 """What makes a policy, by the name that an agent and the command line use."""

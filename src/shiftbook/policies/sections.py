@@ -10,7 +10,7 @@ Nothing is summed up here: only which entries, in which form, cut where.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shiftbook.entries import ActionFinished, Entry, Pick, RuleSet, What
@@ -53,20 +53,40 @@ class Brief:
 def is_briefed_kind(entry: Entry) -> bool:
     """Whether a brief tells the entry: then a rebuild does not show it beside the brief."""
     if isinstance(entry.what, RuleSet):
-        return entry.what.author in RULERS
+        return is_rule(entry)
     return type(entry.what) in _KINDS
+
+
+def is_rule(entry: Entry) -> bool:
+    """Whether the entry sets or withdraws a rule that binds; what a recording has as one does not."""
+    return isinstance(entry.what, RuleSet) and entry.what.author in RULERS
+
+
+def without(units: Sequence[Unit], is_told: Callable[[Entry], bool]) -> list[Unit]:
+    """The units without the pieces that are told elsewhere."""
+    left = [tuple(piece for piece in unit if not is_told(piece.entry)) for unit in units]
+    return [unit for unit in left if unit]
 
 
 _KINDS: frozenset[type[What]] = frozenset(BRIEF_KINDS.values())
 
 
-def brief_of(knowledge: Knowledge, hidden: Iterable[Entry], last: int, budget: Budget, room: int) -> Brief:
+def brief_of(
+    knowledge: Knowledge,
+    hidden: Iterable[Entry],
+    last: int,
+    budget: Budget,
+    room: int,
+    forms: Collection[str] = tuple(BRIEF_KINDS),
+) -> Brief:
     """The sections of what stands after `last`; `hidden` are the entries that only the brief tells."""
     kinds = {type(entry.what) for entry in hidden}
     picks: list[Pick] = []
     tokens: dict[str, int] = {}
     warnings: list[tuple[str, str]] = []
     for form, kind in BRIEF_KINDS.items():
+        if form not in forms:
+            continue
         entries = {entry.position: entry for entry in needed(knowledge, (kind,))}
         if not entries and kind not in kinds:
             continue

@@ -59,7 +59,7 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
             break
         left -= size
         stays.insert(0, old.pop())
-    front = _front(prompt, [*old, *lost])
+    front = front_of(prompt, [*old, *lost])
     order = order_of(prompt, fresh)
     after = prompt.fixed + sum(notice_tokens(pick, budget) for pick in front)
     after += tokens_of(stays, budget) + fitted.tokens
@@ -89,7 +89,7 @@ def newest(new: list[Unit], budget: Budget, fixed: int, room: int, spare: int) -
     return found, new[:high]
 
 
-def _front(prompt: EpochPrompt, gone: Sequence[Unit]) -> tuple[Pick, ...]:
+def front_of(prompt: EpochPrompt, gone: Sequence[Unit]) -> tuple[Pick, ...]:
     """One pick for everything that is not shown any more, in earlier epochs or from now on."""
     before = unshown(prompt)
     positions = [piece.entry.position for unit in gone for piece in unit]

@@ -109,7 +109,8 @@ class WantReport:
 
     It stands for everything from `first` to `last` that the new epoch does not show. `before` is the report
     that stood until now. Once it is written, as a `ReportWritten` among the fresh entries, the policy is
-    asked again.
+    asked again. With `rewrite` the whole account is written anew, what `before` tells included; else its
+    lines are carried word for word or dropped.
     """
 
     first: int
@@ -117,6 +118,7 @@ class WantReport:
     entries: tuple[Entry, ...]
     before: ReportWritten | None
     room: int
+    rewrite: bool = False
 
 
 Choice = Extend | Rebuild | Full | WantReport

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shiftbook.economics.cache import Serving
-from shiftbook.economics.cache_request import CacheBlock, CacheRequest, Ttl, four_markers
+from shiftbook.economics.cache_request import CacheBlock, CacheCount, CacheRequest, Ttl, four_markers
 from shiftbook.economics.cache_rules import MarkerRule
 from shiftbook.economics.cache_vendors import CLAUDE_LARGEST_MINIMUM, cache_rule
 from shiftbook.messages import Block, Reasoning
@@ -51,6 +51,12 @@ class OwnRequests:
     def minimum(self) -> int:
         """Tokens of the shortest prefix that the rule in use keeps."""
         return self._rule.minimum
+
+    @property
+    def counted(self) -> CacheCount:
+        """Where the tokens of all requests so far came from."""
+        self._serve(None)
+        return CacheCount() if self._serving is None else self._serving.shares.count
 
     @property
     def cached_share(self) -> float | None:

@@ -2,8 +2,8 @@
 
 The sessions of 100 requests and more are rerun; each of our own requests goes through the cache model of
 economics, once as if nothing that was kept were ever lost ("no life") and once with the lives of five minutes
-and of an hour, by the recorded clock. Prints a line for each session, and for all of them the share pooled over tokens
-and the median of the medians.
+and of an hour, by the recorded clock. Prints a line for each session, and for all of them the share pooled
+over tokens and the median of the medians.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from shiftbook.entries import EpochOpened, ModelAnswered, ModelAsked, PersonSaid
 from shiftbook.errors import AgentMistake
 from shiftbook.messages import Text
 from shiftbook.policies import registry
-from shiftbook.policies.journal import TTL_MS
+from shiftbook.policies.cold import TTL_MS
 from shiftbook.policies.transcript import Transcript
 from shiftbook.prompt.epoch import WantReport
 from shiftbook.providers.scripted import call, say

@@ -31,6 +31,7 @@ VERBS = {
     "send": "send",
     "rerun": "rerun",
     "measure": "measure",
+    "replay": "replay",
     "runs": "runs",
     "show": "show",
     "tail": "tail",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -17,8 +16,7 @@ from shiftbook.cli.options import Json, Verbose, is_verbose
 from shiftbook.cli.output import data, note
 from shiftbook.cli.words import count
 from shiftbook.clock import SystemClock
-from shiftbook.economics.cost import PriceList
-from shiftbook.economics.price_book import context_window, price_list, price_source
+from shiftbook.economics.price_book import context_window, price_source, prices_at
 from shiftbook.errors import BadInput
 from shiftbook.measure.advice import REBUILT_DEFAULT
 from shiftbook.measure.money import Prices
@@ -93,7 +91,7 @@ def command(
     if rebuilt < 1 or (window is not None and window < 1):
         raise BadInput("--r and --window are tokens: give at least 1.")
     now_ms = SystemClock().now_ms()
-    if model is not None and price_list(model, _moment(None, now_ms)) is None:
+    if model is not None and prices_at(model, now_ms) is None:
         raise BadInput(f"No price is known for the model {model!r} ({price_source() or 'no price table'}).")
     choices = Choices(model, ttl, window, rebuilt)
     found: list[RecordedRequests] = []
@@ -107,7 +105,7 @@ def command(
     if check_cache:
         _check(found, json)
         return
-    sessions = [measured(each, prices_at(now_ms), context_window, choices) for each in found]
+    sessions = [measured(each, _prices(now_ms), context_window, choices) for each in found]
     if html is not None:
         _write(html, measure_page(sessions, command=_command_line(), version=VERSION))
     if json:
@@ -118,20 +116,9 @@ def command(
         tell_table(sessions)
 
 
-def prices_at(now_ms: int) -> Prices:
+def _prices(now_ms: int) -> Prices:
     """The prices of the day of a request, or of `now_ms` for one without a stamp."""
-
-    def prices(model: str, at_ms: int | None) -> PriceList | None:
-        return price_list(model, _moment(at_ms, now_ms))
-
-    return prices
-
-
-def _moment(at_ms: int | None, now_ms: int) -> datetime:
-    try:
-        return datetime.fromtimestamp((now_ms if at_ms is None else at_ms) / 1000, UTC)
-    except (OverflowError, OSError, ValueError):
-        return datetime.fromtimestamp(now_ms / 1000, UTC)
+    return lambda model, at_ms: prices_at(model, now_ms if at_ms is None else at_ms)
 
 
 def _read(paths: Sequence[Path]) -> Iterator[RecordedRequests | Unmeasured]:

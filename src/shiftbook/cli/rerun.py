@@ -15,6 +15,7 @@ from shiftbook.cli.options import Cap, Db, Fixed, Json, Mark, PolicyName, Verbos
 from shiftbook.cli.outcome import Ending, see_through
 from shiftbook.cli.places import journal
 from shiftbook.economics.cache_request import Ttl
+from shiftbook.economics.price_book import prices_at
 from shiftbook.errors import BadInput
 from shiftbook.messages import Json as JsonValue
 from shiftbook.run.agent import CAP_DEFAULT
@@ -78,7 +79,8 @@ def command(
 
     Defaults: --policy window, --cap 100000, --mark 40% of the cap, --fixed 0. The cap includes --fixed. A
     rerun that was cut off is taken up by --resume, or by `shiftbook resume RUN`, as it began. The cached
-    share is what Anthropic's rules would serve of our own requests, at the recorded times.
+    share is what Anthropic's rules would serve of our own requests, at the recorded times; the cost is theirs
+    at the prices of those days, with the output that is to be seen in the recorded replies.
     """
     if ttl not in TTLS:
         raise BadInput(f"--ttl {ttl} is no life of a cache: give one of {', '.join(TTLS)}.")
@@ -128,7 +130,7 @@ def ending_of(
     session: Session, settings: rerun.Settings, db: str | None, json: bool, ttl: Ttl | None = "5m"
 ) -> Ending:
     """How to tell of a rerun's end: beside the run's figures, what of the recording they cover and do not."""
-    own = OwnRequests(ttl)
+    own = OwnRequests(ttl, prices=prices_at)
 
     def more(figures: RunFigures) -> Mapping[str, JsonValue]:
         return {

@@ -13,6 +13,7 @@ from shiftbook.cli.places import journal
 from shiftbook.entries import State
 from shiftbook.errors import BadInput
 from shiftbook.views import RunLine, one_line, runs_view
+from shiftbook.views.reported import Prices, known_prices
 
 PAGE = 200
 
@@ -33,6 +34,10 @@ def command(
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", help="List at most so many, the newest first.")
     ] = 50,
+    cost: Annotated[
+        bool,
+        typer.Option("--cost", help="Read each run whole and price it as its providers reported; in USD."),
+    ] = False,
     db: Db = None,
     json: Json = False,
     verbose: Verbose = False,
@@ -42,22 +47,29 @@ def command(
         raise BadInput(f"There is no state {state!r}; a run is one of: {', '.join(get_args(State))}.")
     if limit < 1:
         raise BadInput(f"--limit {limit} lists nothing: give at least 1.")
-    lines = asyncio.run(_runs(cast("State | None", state), tag, limit, db))
+    lines = asyncio.run(_runs(cast("State | None", state), tag, limit, known_prices if cost else None, db))
     if json:
         data(lines)
     elif lines:
-        _tell(lines)
+        _tell(lines, cost)
     else:
         note("No run here fits.")
 
 
-async def _runs(state: State | None, tag: str | None, limit: int, db: str | None) -> list[RunLine]:
+async def _runs(
+    state: State | None, tag: str | None, limit: int, prices: Prices | None, db: str | None
+) -> list[RunLine]:
     found: list[RunLine] = []
     async with journal(db, read_only=True) as store:
         while len(found) < limit:
             after = found[-1]["run"] if found else None
             page = await runs_view(
-                store, state=state, tag=tag, after=after, limit=min(PAGE, limit - len(found))
+                store,
+                state=state,
+                tag=tag,
+                after=after,
+                limit=min(PAGE, limit - len(found)),
+                prices=prices,
             )
             if not page:
                 break
@@ -65,9 +77,10 @@ async def _runs(state: State | None, tag: str | None, limit: int, db: str | None
     return found
 
 
-def _tell(lines: list[RunLine]) -> None:
+def _tell(lines: list[RunLine], cost: bool) -> None:
     tags = ("tags",) if any(each["tags"] for each in lines) else ()
-    columns = ("run", "state", "entries", "turns", "tokens", "changed", "agent", *tags)
+    costs = ("cost",) if cost else ()
+    columns = ("run", "state", "entries", "turns", "tokens", *costs, "changed", "agent", *tags)
     rows = [
         (
             each["run"],
@@ -75,14 +88,19 @@ def _tell(lines: list[RunLine]) -> None:
             f"{each['entries']:,}",
             _number(each["turns"]),
             _number(each["tokens"]),
+            *([_dollars(each["cost"])] if cost else []),
             each["changed"][:16].replace("T", " "),
             one_line(each["agent"], 60),
             *([" ".join(each["tags"])] if tags else []),
         )
         for each in lines
     ]
-    table(columns, rows, right=("entries", "turns", "tokens"), folded=("agent", "tags"))
+    table(columns, rows, right=("entries", "turns", "tokens", *costs), folded=("agent", "tags"))
 
 
 def _number(value: int | None) -> str:
     return "?" if value is None else f"{value:,}"
+
+
+def _dollars(value: float | None) -> str:
+    return "?" if value is None else f"${value:,.4f}"

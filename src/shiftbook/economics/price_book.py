@@ -8,7 +8,7 @@ tokens, has no list: None, and what was spent stays unknown. Without the package
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from shiftbook.economics.cost import PriceList, Rate
@@ -58,6 +58,15 @@ def price_list(model: str, at: datetime, *, vendor: str | None = None) -> PriceL
         cache_write_5m=None if write_5m is None else _rate(write_5m),
         cache_write_1h=None if prices.cache_write_1h_mtok is None else _rate(prices.cache_write_1h_mtok),
     )
+
+
+def prices_at(model: str, at_ms: int) -> PriceList | None:
+    """The prices that held for `model` at a moment in milliseconds since 1970; None when they, or the moment,
+    are not known to any calendar."""
+    try:
+        return price_list(model, datetime.fromtimestamp(at_ms / 1000, UTC))
+    except (OverflowError, OSError, ValueError):
+        return None
 
 
 def context_window(model: str, *, vendor: str | None = None) -> int | None:

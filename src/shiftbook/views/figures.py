@@ -2,7 +2,7 @@
 
 Prompt tokens are of our prompts by our exact meter, request by request, never a provider's count. Where the
 journal holds only a bound, since that already fitted the cap, the blocks are counted here, each once. Cost
-and cached share are as the providers reported them (`reported`); a rerun's share is of our own requests
+and cached share are as the providers reported them (`reported`); a rerun's are of our own requests
 (`own_requests`), since nobody billed them.
 """
 
@@ -54,7 +54,7 @@ async def run_figures(
 ) -> RunFigures:
     """The figures of a run's whole life. Reads every entry once; memory holds the open epoch.
 
-    With `own` the cached share is that of our requests by the cache model, and the cost is not known.
+    With `own` the cached share and the cost are those of our requests by the cache model.
     Raises `UnknownRun`, and `Damaged` where an entry cannot be read or a prompt is not what was sent.
     """
     view, counted, reported = RunView(), _Counted(store, run, own), Reported(prices)
@@ -62,7 +62,7 @@ async def run_figures(
         fold(view, entry)
         reported.take(entry)
         await counted.take(entry)
-    tokens, amount = counted.requests, reported.cost
+    tokens, amount = counted.requests, reported.cost if own is None else own.cost
     return RunFigures(
         run=run,
         state=view.state,
@@ -75,7 +75,7 @@ async def run_figures(
             "max": max(tokens, default=None),
         },
         cached_share=reported.cached_share if own is None else own.cached_share,
-        cost=float(amount) if amount is not None and own is None else None,
+        cost=None if amount is None else float(amount),
     )
 
 
@@ -102,7 +102,7 @@ class _Counted:
             )
         prompt = self._prompts.prompt
         if self._own is not None and isinstance(entry.what, ModelAnswered):
-            self._own.answered(entry.what.model)
+            self._own.answered(entry.what.model, entry.what.parts)
         if not isinstance(entry.what, ModelAsked) or prompt is None:
             return
         if self._own is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import TypedDict
 
 from shiftbook import canonical
@@ -12,6 +13,7 @@ from shiftbook.journal.promises import RunRow, Store
 from shiftbook.messages import Json
 from shiftbook.projections.view import VIEW_VERSION, RunView, fold, view_from_plain
 from shiftbook.run.restore import SNAPSHOT_NAME
+from shiftbook.views.reported import Prices, Reported
 from shiftbook.views.rows import entries_of, stamp
 
 
@@ -41,16 +43,23 @@ async def runs_view(
     tag: str | None = None,
     after: str | None = None,
     limit: int = 50,
+    prices: Prices | None = None,
 ) -> list[RunLine]:
-    """A page of runs, newest first; `after` is the last run of the page before."""
+    """A page of runs, newest first; `after` is the last run of the page before.
+
+    With `prices` each run is read from its first entry and priced as its providers reported it; without, the
+    last snapshot and what came since are read, and the cost is None.
+    """
     rows = await store.catalogue.runs(state=state, tag=tag, after=after, limit=limit)
-    return [await _line(store, row) for row in rows]
+    return [await _line(store, row, prices) for row in rows]
 
 
-async def _line(store: Store, row: RunRow) -> RunLine:
-    turns, tokens = None, None
+async def _line(store: Store, row: RunRow, prices: Prices | None) -> RunLine:
+    turns, tokens, amount = None, None, None
     try:
         view = await standing_of(store, row.run)
+        if prices is not None:
+            amount = await _cost(store, row.run, prices)
     except (Damaged, NewerFormat):
         pass  # The list stays of use beside one run that cannot be read; verify tells what is wrong with it.
     else:
@@ -62,11 +71,18 @@ async def _line(store: Store, row: RunRow) -> RunLine:
         entries=row.position,
         turns=turns,
         tokens=tokens,
-        cost=None,
+        cost=None if amount is None else float(amount),
         tags=list(row.tags),
         opened=stamp(row.opened_ms),
         changed=stamp(row.changed_ms),
     )
+
+
+async def _cost(store: Store, run: str, prices: Prices) -> Decimal | None:
+    reported = Reported(prices)
+    async for entry in entries_of(store, run, 0):
+        reported.take(entry)
+    return reported.cost
 
 
 def _tokens(view: RunView) -> int | None:

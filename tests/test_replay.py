@@ -1,0 +1,168 @@
+"""One recording through every policy: what differs is the prompts; the figures are those of the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from shiftbook import rerun
+from shiftbook.economics.price_book import price_list
+from shiftbook.errors import BadInput
+from shiftbook.journal.open import open_store
+from shiftbook.messages import Block, Text
+from shiftbook.policies.registry import POLICIES
+from shiftbook.prompt.measure import block_tokens
+from shiftbook.replay import PolicyFigures, Sizes, replay, sizes_for
+from shiftbook.sessions import open_session
+from shiftbook.tokens import BpeMeter
+from shiftbook.views import run_figures
+from tests.cli.program import run as program
+from tests.rerun.recordings import Tape
+
+MODEL = "claude-opus-4-5"
+AT = datetime(2026, 11, 30, tzinfo=UTC)
+DESIGN = {"requests", "prompt_tokens", "cached_share", "cost", "rebuilds"}
+
+
+def prices(model: str, at_ms: int):
+    return price_list(model, AT)
+
+
+def long_tape(path: Path, replies: int = 30) -> Path:
+    """Invented work in a library: each shelf's list is long, so that a small cap has to be kept."""
+    tape = Tape().said("Count every shelf of the library.")
+    for number in range(replies):
+        call = {"type": "tool_use", "id": f"c{number}", "name": "count", "input": {"shelf": number}}
+        tape.replied({"type": "text", "text": f"Now shelf {number}."}, call)
+        books = ", ".join(f"book {number * 37 + each} at place {each}" for each in range(60))
+        tape.answered(f"c{number}", f"Shelf {number}: {books}.")
+    tape.replied({"type": "text", "text": "All shelves are counted."})
+    for line in tape.lines:
+        if line["type"] == "assistant":
+            line["message"]["model"] = MODEL
+    return tape.write(path)
+
+
+def played(path: Path, policy: str, sizes: Sizes, **more) -> PolicyFigures:
+    return asyncio.run(replay(open_session(path), policy, sizes, prices=prices, **more))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_sends_every_request_and_has_every_figure(tmp_path: Path, policy: str) -> None:
+    found = played(long_tape(tmp_path / "tape.jsonl"), policy, Sizes(8_000, 3_500, 500), window=6_000)
+    assert found.keys() >= DESIGN
+    assert (found["requests"], found["state"], len(found["sizes"])) == (31, "finished", 31)
+    most = found["prompt_tokens"]["max"]
+    assert most is not None
+    assert found["cost"] is not None
+    assert found["cost"] > 0
+    assert found["cached_share"] is not None
+    over = found["over_window"]
+    assert over == sum(size > 6_000 for size in found["sizes"])
+    if policy == "transcript":
+        assert (found["rebuilds"], most > 8_000) == (0, True)
+        assert over
+    else:
+        assert found["rebuilds"] > 0
+        assert most <= 8_000
+
+
+def test_the_figures_are_those_of_a_rerun(tmp_path: Path) -> None:
+    path = long_tape(tmp_path / "tape.jsonl")
+    found = played(path, "window", Sizes(8_000, 3_500, 500))
+
+    async def rerun_figures():
+        store = await open_store(":memory:")
+        try:
+            settings = rerun.Settings(policy="window", cap=8_000, mark=3_500, fixed=500)
+            await rerun.rerun(store, open_session(path), settings, run="r")
+            return await run_figures(store, "r")
+        finally:
+            await store.close()
+
+    figures = asyncio.run(rerun_figures())
+    assert found["prompt_tokens"] == figures["prompt_tokens"]
+    assert found["requests"] == figures["turns"]
+
+
+def test_the_cost_of_one_request_is_the_sum_by_hand(tmp_path: Path) -> None:
+    tape = Tape().said("Say hello.").replied({"type": "text", "text": "Hello, and a good day."})
+    tape.lines[1]["message"]["model"] = MODEL
+    found = played(tape.write(tmp_path / "tape.jsonl"), "transcript", Sizes(0, 0, 9_000))
+    output = block_tokens(Block("assistant", (Text("Hello, and a good day."),)), BpeMeter())
+    # Opus 4.5: 6.25 USD a million written for five minutes, 25 out; the whole prompt is new.
+    assert found["cost"] == pytest.approx((6.25 * found["sizes"][0] + 25 * output) / 1e6)
+    unknown = Tape().said("Say hello.").replied({"type": "text", "text": "Hello."})
+    none = played(unknown.write(tmp_path / "other.jsonl"), "transcript", Sizes(0, 0, 9_000))
+    assert none["cost"] is None
+
+
+def test_the_rule_is_the_vendors_of_the_model(tmp_path: Path) -> None:
+    path = long_tape(tmp_path / "tape.jsonl")
+    shares = {
+        model: played(path, "transcript", Sizes(0, 0, 20_000), model=model, ttl="5m")["cached_share"]
+        for model in (MODEL, "gpt-6-sol", "gpt-4o")
+    }
+    assert all(share is not None and share > 0.8 for share in shares.values())
+    assert len(set(shares.values())) > 1
+    with pytest.raises(BadInput, match="No cache rule is known for the model 'mistral-large'"):
+        played(path, "transcript", Sizes(0, 0, 0), model="mistral-large")
+
+
+def test_sizes_include_the_fixed_part() -> None:
+    assert sizes_for(None, None, None) == [Sizes(40_000, 16_000, 0), Sizes(60_000, 36_000, 20_000)]
+    assert sizes_for(30_000, 12_000, 5_000) == [Sizes(30_000, 12_000, 5_000)]
+    assert sizes_for(25_000, None, 5_000) == [Sizes(25_000, 13_000, 5_000)]
+
+
+def test_the_program_prints_a_table_and_the_promised_json(tmp_path: Path) -> None:
+    long_tape(tmp_path / "tape.jsonl", 12)
+    words = ("replay", "tape.jsonl", "--cap", "6000", "--fixed", "0", "--model", "claude-haiku-4-5")
+    ran = program(tmp_path, *words, "--json")
+    assert ran.code == 0
+    assert set(ran.json["policies"]) == set(POLICIES)
+    assert all(each.keys() >= DESIGN for each in ran.json["policies"].values())
+    assert [(each["fixed"], each["cap"]) for each in ran.json["at_fixed"]] == [(0, 6_000)]
+    shown = program(tmp_path, *words, "--policy", "window")
+    assert (shown.code, "window" in shown.out, "journal" in shown.out) == (0, True, False)
+    assert "fixed part 0 (--fixed), cap 6,000" in shown.out
+    both = program(tmp_path, "replay", "tape.jsonl", "--policy", "window", "--json").json
+    assert [each["fixed"] for each in both["at_fixed"]] == [0, 20_000]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("nowhere.jsonl",),
+        ("tape.jsonl", "--policy", "memory"),
+        ("tape.jsonl", "--model", "nobody-1"),
+        ("tape.jsonl", "--ttl", "2h"),
+        ("tape.jsonl", "--fixed", "-1"),
+        ("tape.jsonl", "--cap", "100", "--fixed", "5000", "--policy", "window"),
+    ],
+)
+def test_bad_input_gets_one_sentence(tmp_path: Path, words: tuple[str, ...]) -> None:
+    long_tape(tmp_path / "tape.jsonl", 2)
+    ran = program(tmp_path, "replay", *words)
+    assert (ran.code, ran.out) == (2, "")
+    told = [line for line in ran.err.splitlines() if not line.startswith("replaying")]
+    assert told
+    assert told[0].startswith("shiftbook: ")
+
+
+def test_a_rerun_of_a_priced_model_tells_the_cost_of_its_own_requests(tmp_path: Path) -> None:
+    path = long_tape(tmp_path / "tape.jsonl", 5)
+    told = program(
+        tmp_path, "rerun", "tape.jsonl", "--policy", "transcript", "--fixed", "9000", "--json"
+    ).json
+    alone = played(path, "transcript", Sizes(0, 0, 9_000))
+    assert told["cost"] == pytest.approx(alone["cost"])
+    listed = program(tmp_path, "runs", "--json").json
+    assert [each["cost"] for each in listed] == [None]
+    assert (
+        json.loads(program(tmp_path, "runs", "--cost", "--json").out)[0]["cost"] is None
+    )  # nobody billed it

@@ -289,4 +289,4 @@ def test_v_shows_the_log_on_stderr(shop: Path) -> None:
 
 def test_completion_knows_the_verbs(tmp_path: Path) -> None:
     place = {"_SHIFTBOOK_COMPLETE": "complete_bash", "COMP_WORDS": "shiftbook re", "COMP_CWORD": "1"}
-    assert set(run(tmp_path, **place).out.split()) == {"resume", "rerun"}
+    assert set(run(tmp_path, **place).out.split()) == {"resume", "rerun", "replay"}

@@ -111,7 +111,7 @@ def test_the_recorded_runs_count_as_by_hand() -> None:
 
 
 def test_other_recorded_files_are_refused() -> None:
-    folders = (TAU, DATA / "tau2-bench", DATA / "swe-agent", DATA / "personamem")
+    folders = (TAU, DATA / "tau2-bench", DATA / "personamem")
     others = [path for folder in folders for path in folder.glob("*.gz") if path.name != TAU_FILE]
     assert others
     for path in others:

@@ -32,7 +32,7 @@ def command(
         typer.Argument(
             metavar="SESSION",
             show_default=False,
-            help="A Claude Code .jsonl or a tau-bench file, .gz or not.",
+            help="A session file of a format that can be driven (guides/measure-formats.md), .gz or not.",
         ),
     ],
     only: Annotated[

@@ -7,16 +7,50 @@ is refused with one `SessionUnreadable` that names the line where there is one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from shiftbook.errors import SessionUnreadable
-from shiftbook.sessions import claude_code, tau_bench
+from shiftbook.sessions import (
+    agents_sdk,
+    anthropic_messages,
+    atif,
+    claude_code,
+    codex,
+    inspect_eval,
+    langgraph,
+    openai_chat,
+    openai_responses,
+    openhands,
+    otel,
+    swe_agent,
+    tau_bench,
+    vercel,
+)
+from shiftbook.sessions.archive import members
+from shiftbook.sessions.database import tables
 from shiftbook.sessions.format import Format, Unread
 from shiftbook.sessions.normal import Session
 from shiftbook.sessions.source import Source
 
-FORMATS: tuple[Format, ...] = (claude_code.FORMAT, tau_bench.FORMAT)
+FORMATS: tuple[Format, ...] = (
+    claude_code.FORMAT,
+    codex.FORMAT,
+    openhands.FORMAT,
+    atif.FORMAT,
+    swe_agent.FORMAT,
+    tau_bench.FORMAT,
+    inspect_eval.ARCHIVE,
+    inspect_eval.DOCUMENT,
+    otel.FORMAT,
+    agents_sdk.FORMAT,
+    langgraph.FORMAT,
+    vercel.FORMAT,
+    openai_responses.FORMAT,
+    anthropic_messages.FORMAT,
+    openai_chat.FORMAT,
+)
+"""Asked in this order: what has marks of its own before the plain lists of messages."""
 
 
 def open_session(path: str | os.PathLike[str], only: int | None = None) -> Session:
@@ -61,15 +95,26 @@ def count_sessions(path: str | os.PathLike[str]) -> int:
 def recognised(path: str | os.PathLike[str], formats: tuple[Format, ...] = FORMATS) -> tuple[Source, Format]:
     """The file and the first format that recognises it; raises SessionUnreadable when none does."""
     source = Source(path)
-    sample, fault = source.sample()
+    sample, fault = _sample(source)
     for known_format in formats:
         if known_format.container == source.container and known_format.recognise(sample):
             return source, known_format
-    known = f"known: {', '.join(each.title for each in formats)}"
+    known = f"known: {', '.join(each.name for each in formats)}"
     if fault is not None and not sample:
         what = f"{fault.what}; it is no session of a known format either way ({known})"
         raise SessionUnreadable(source.path, fault.line, what)
     raise SessionUnreadable(source.path, 0, f"is no session of a known format ({known})")
+
+
+def _sample(source: Source) -> tuple[list[Mapping[str, object]], SessionUnreadable | None]:
+    """What formats are asked about: records, or the table of contents of a database or an archive."""
+    if source.container == "records":
+        return source.sample()
+    try:
+        contents = tables(source) if source.container == "sqlite" else members(source)
+    except SessionUnreadable as broken:
+        return [], broken
+    return [contents], None
 
 
 def _unread(path: str | os.PathLike[str]) -> tuple[Source, Iterator[Unread]]:

@@ -26,7 +26,8 @@ class RequestRow:
     """One model request.
 
     `branch` tells prompts apart that grow on their own: "" is the main line, else a sub-agent's or a rewound
-    branch's name. `at_ms` is Unix time in milliseconds. `line` is as in `sessions.normal`.
+    branch's name. `at_ms` is Unix time in milliseconds. `line` is as in `sessions.normal`. `requests` is 1
+    save where a format gives only the sum over several: such a row can be priced, but tells no prompt's size.
     """
 
     branch: str
@@ -37,6 +38,7 @@ class RequestRow:
     usage: RecordedUsage
     source: UsageSource
     line: int
+    requests: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,29 @@ def recorded(usage: Usage, undivided: int | None = None) -> RecordedUsage:
     )
 
 
+def inclusive(
+    prompt: int | None,
+    read: int | None,
+    written: int | None,
+    output: int | None,
+    reasoning: int | None = None,
+) -> RecordedUsage:
+    """Usage whose prompt includes what was read from and written to the cache.
+
+    A part that is larger than its whole contradicts it and is left out.
+    """
+    if prompt is not None and (read or 0) + (written or 0) > prompt:
+        read = written = None
+    return RecordedUsage(
+        uncached=None if prompt is None or read is None else prompt - read - (written or 0),
+        cache_read=read,
+        cache_write=written,
+        output=output,
+        reasoning=None if output is None or (reasoning or 0) > output else reasoning,
+        undivided=prompt,
+    )
+
+
 def source_of(usage: RecordedUsage) -> UsageSource:
     """ "reported" when the file has any count of this request."""
     return "missing" if usage == MISSING else "reported"
@@ -89,10 +112,11 @@ class RowDraft:
         branch: str = "",
         kind: Kind = "main",
         source: UsageSource | None = None,
+        requests: int = 1,
     ) -> None:
         """One request. Without `source` it is "reported", or "missing" when `usage` holds nothing."""
         told = source or source_of(usage)
-        self._rows.append(RequestRow(branch, request, at_ms, model, kind, usage, told, line))
+        self._rows.append(RequestRow(branch, request, at_ms, model, kind, usage, told, line, requests))
 
     def copy(self) -> None:
         """One request that the walk has met elsewhere."""

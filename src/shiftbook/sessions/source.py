@@ -88,6 +88,8 @@ class Source:
         """
         found: list[Mapping[str, object]] = []
         fault: SessionUnreadable | None = None
+        if self.container != "records":
+            return found, fault
         try:
             if self.layout != "lines":
                 for seen, record in enumerate(self.records(), start=1):

@@ -15,11 +15,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+from shiftbook.errors import SessionUnreadable
+from shiftbook.sessions.chat_steps import ChatSteps
 from shiftbook.sessions.draft import Draft
+from shiftbook.sessions.estimate import Estimate
 from shiftbook.sessions.fields import Fields
 from shiftbook.sessions.format import Format, Unread
-from shiftbook.sessions.normal import Answer, CallPart, MissingPart, Session, TextPart
-from shiftbook.sessions.source import Place, Record, Source, label, parsed_or_none
+from shiftbook.sessions.loose import objects
+from shiftbook.sessions.normal import Session
+from shiftbook.sessions.requests import RecordedRequests
+from shiftbook.sessions.rows import RowDraft, Seen
+from shiftbook.sessions.source import Place, Record, Source
+from shiftbook.sessions.streaming import Faults, records
 
 NAME = "tau-bench"
 
@@ -50,74 +57,32 @@ def read_run(record: Record, number: int) -> Session:
     if not isinstance(record.value.get("traj"), list):
         raise Fields(place, record.value).wrong("traj", "a list of messages")
     draft = Draft(NAME, place, number)
-    instructions: list[str] = []
-    begun = False
+    steps = ChatSteps(draft)
     for line, message in enumerate(Fields(place, record.value).objects("traj"), start=1):
-        role = message.need_text("role")
-        if role == "system" and not begun:
-            instructions.append(message.need_text("content"))
+        steps.add(message, line)
+    return draft.session(instructions=steps.instructions)
+
+
+def requests(source: Source, seen: Seen) -> Iterator[RecordedRequests]:
+    """One session a record, every assistant message a request, estimated: the runs record no usage."""
+    faults = Faults()
+    told = False
+    for number, record in enumerate(records(source, faults), start=1):
+        if not isinstance(record.value.get("traj"), list):
+            faults.add(record.place.line, 'is no trajectory: it has no list "traj"')
             continue
-        begun = True
-        if role == "system":
-            draft.notice("system message", None, line)
-        elif role == "user":
-            _person(draft, message, line)
-        elif role == "assistant":
-            _reply(draft, message, line)
-        elif role == "tool":
-            answer = Answer(at_ms=None, content=tuple(_content(message)), is_error=None, line=line)
-            draft.answer(message.need_text("tool_call_id"), answer)
-        else:
-            raise message.place.unreadable(f'message {line} has the role "{label(role)}", which is unknown')
-    return draft.session(instructions="\n\n".join(instructions) if instructions else None)
-
-
-def _person(draft: Draft, message: Fields, line: int) -> None:
-    for part in _content(message):
-        if isinstance(part, TextPart):
-            draft.person(part.text, None, line)
-        else:
-            draft.notice(part.what, None, line)
-
-
-def _reply(draft: Draft, message: Fields, line: int) -> None:
-    if message.value.get("function_call") is not None:
-        raise message.place.unreadable(
-            f'message {line} has a "function_call", the form before "tool_calls"; its answers name no call'
+        draft = RowDraft(NAME, source.path, str(number), Faults() if told else faults)
+        told = True
+        estimate = Estimate(draft)
+        for line, message in enumerate(objects(record.value, "traj"), start=1):
+            estimate.message(message, line)
+        yield draft.closed()
+    if not told:
+        raise SessionUnreadable(
+            source.path,
+            next((fault.line for fault in faults.all()), 0),
+            "holds no tau-bench trajectories; the few-shot files leave out which tool was called with what",
         )
-    reply = draft.reply(line, None, None, None, line)
-    for part in _content(message):
-        draft.part(reply, part)
-    for call in message.objects("tool_calls"):
-        function = call.need_inner("function")
-        raw = function.need_text("arguments")
-        parsed = parsed_or_none(raw)
-        draft.part(
-            reply,
-            CallPart(
-                id=call.need_text("id"),
-                tool=function.need_text("name"),
-                arguments=parsed if isinstance(parsed, dict) else None,
-                raw_arguments=raw,
-            ),
-        )
-
-
-def _content(message: Fields) -> Iterator[TextPart | MissingPart]:
-    """The content of a message: a text, nothing, or a list of typed parts."""
-    content = message.value.get("content")
-    if isinstance(content, str):
-        if content:
-            yield TextPart(content)
-        return
-    if content is not None and not isinstance(content, list):
-        raise message.wrong("content", "text or a list")
-    for part in message.objects("content"):
-        kind = part.need_text("type")
-        if kind == "text":
-            yield TextPart(part.need_text("text"))
-        else:
-            yield MissingPart("image" if kind == "image_url" else label(kind))
 
 
 FORMAT = Format(
@@ -125,4 +90,5 @@ FORMAT = Format(
     title='tau-bench runs (records with "traj")',
     recognise=recognise,
     sessions=sessions,
+    requests=requests,
 )

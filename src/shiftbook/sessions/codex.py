@@ -1,0 +1,196 @@
+"""Codex rollouts: JSONL lines of session_meta, turn_context, response_item, event_msg and compacted.
+
+What was said is told twice, as response_item and as event_msg: the items count. Usage is told by
+token_count events. `last_token_usage` is one request's; a file that has only the running total gives
+differences. The same total told again is no request, and an event without `info` tells of rate limits only.
+Cached tokens stand inside `input_tokens`. A file without any usage is estimated.
+
+A fork begins with a copy of the old history: in a file that says it is one, an event whose totals the walk
+has met before is a copy. Texts that Codex puts in the user's place (environment, instruction files) are no
+person's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from shiftbook.economics.usage_forms import openai_responses
+from shiftbook.sessions.draft import Draft
+from shiftbook.sessions.fields import Fields
+from shiftbook.sessions.format import Format, Unread
+from shiftbook.sessions.loose import inner, stamp_ms, text, whole
+from shiftbook.sessions.normal import RecordedUsage, Session
+from shiftbook.sessions.openai_responses import ItemRows
+from shiftbook.sessions.requests import RecordedRequests, UsageSource
+from shiftbook.sessions.response_items import ItemSteps
+from shiftbook.sessions.rows import RowDraft, Seen, recorded
+from shiftbook.sessions.source import Place, Source, label
+from shiftbook.sessions.streaming import Faults, records
+
+NAME = "codex"
+
+_KINDS = ("response_item", "event_msg", "turn_context", "compacted")
+_COUNTS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
+_ECHOES: Mapping[str, str] = {
+    "<environment_context>": "environment context",
+    "<user_instructions>": "instruction file",
+    "# AGENTS.md instructions": "instruction file",
+    "<turn_aborted>": "interrupt",
+    "<user_shell_command>": "command echo",
+    "<skill>": "skill text",
+    "<subagent_notification>": "task notification",
+}
+
+
+def recognise(sample: Sequence[Mapping[str, object]]) -> bool:
+    """A line with an object "payload" under one of Codex's types."""
+    return any(
+        isinstance(record.get("payload"), dict)
+        and (record.get("type") == "session_meta" or (record.get("type") in _KINDS and "timestamp" in record))
+        for record in sample
+    )
+
+
+def usage_of(counts: Mapping[str, object]) -> RecordedUsage:
+    """A token usage of Codex in normal form."""
+    prompt = whole(counts, "input_tokens")
+    payload = {
+        "input_tokens": prompt,
+        "output_tokens": counts.get("output_tokens"),
+        "input_tokens_details": {"cached_tokens": counts.get("cached_input_tokens")},
+        "output_tokens_details": {"reasoning_tokens": counts.get("reasoning_output_tokens")},
+    }
+    return recorded(openai_responses(payload), undivided=prompt)
+
+
+class _Rollout:
+    """One file while it is read."""
+
+    def __init__(self, source: Source, seen: Seen) -> None:
+        self.draft = RowDraft(NAME, source.path, "", Faults())
+        self._estimated = RowDraft(NAME, source.path, "", self.draft.faults)
+        self._items = ItemRows(self._estimated)
+        self._seen = seen
+        self._model: str | None = None
+        self._total: tuple[int | None, ...] | None = None
+        self._metas = 0
+        self._fork = False
+        self._counted = False
+        self._line = 0
+
+    def take(self, record: Mapping[str, object], line: int) -> None:
+        """One line."""
+        kind, payload, at_ms = record.get("type"), inner(record, "payload"), stamp_ms(record, "timestamp")
+        self._line = line
+        if kind == "session_meta":
+            self._metas += 1
+            self._fork = self._fork or self._metas > 1 or text(payload, "forked_from_id") is not None
+            self.draft.name = self.draft.name or text(payload, "id") or ""
+        elif kind == "turn_context":
+            self._model = text(payload, "model") or self._model
+        elif kind == "compacted":
+            self.draft.mark("compaction", line, at_ms=at_ms)
+        elif kind == "response_item":
+            self._items.add(payload, line, at_ms, self._model)
+        elif kind == "event_msg" and payload.get("type") == "token_count":
+            self._items.ended()
+            self._count(inner(payload, "info"), line, at_ms)
+
+    def _count(self, info: Mapping[str, object], line: int, at_ms: int | None) -> None:
+        last, total = inner(info, "last_token_usage"), inner(info, "total_token_usage")
+        if not last and not total:
+            return
+        counts = tuple(whole(total, key) for key in _COUNTS) if total else None
+        if counts is not None and counts == self._total:
+            return
+        before, self._total = self._total, counts if counts is not None else self._total
+        how: UsageSource = "reported"
+        if not last:
+            last, how = _difference(counts or (), before), "differenced"
+        if counts is not None and self._seen.again(NAME, f"{counts} {sorted(last.items())}") and self._fork:
+            self.draft.copy()
+            return
+        usage = usage_of(last)
+        if usage == RecordedUsage() or not (usage.undivided or usage.output):
+            return
+        self._counted = True
+        self.draft.row(usage, line, at_ms=at_ms, model=self._model, source=how)
+
+    def closed(self) -> RecordedRequests:
+        """The rows by usage; where there is no usage at all, the estimated ones."""
+        self._items.ended()
+        if self._counted:
+            return self.draft.closed()
+        self._estimated.name = self.draft.name
+        return self._estimated.closed()
+
+
+def _difference(now: tuple[int | None, ...], before: tuple[int | None, ...] | None) -> dict[str, object]:
+    """What was added since; a counter that fell has begun anew."""
+    old = before or (0,) * len(now)
+    fell = any(a is not None and b is not None and a < b for a, b in zip(now, old, strict=True))
+    return {
+        key: a if fell or a is None else None if b is None else a - b
+        for key, a, b in zip(_COUNTS, now, old, strict=True)
+    }
+
+
+def requests(source: Source, seen: Seen) -> Iterator[RecordedRequests]:
+    """A file is one session."""
+    rollout = _Rollout(source, seen)
+    for record in records(source, rollout.draft.faults):
+        rollout.take(record.value, record.place.line)
+    yield rollout.closed()
+
+
+def sessions(source: Source) -> Iterator[Unread]:
+    """A file is one session."""
+    yield partial(_read, source)
+
+
+def _read(source: Source) -> Session:
+    draft = Draft(NAME, Place(source.path, 0))
+    steps = ItemSteps(draft)
+    model: str | None = None
+    base: str | None = None
+    for record in source.records():
+        fields, line = Fields(record.place, record.value), record.place.line
+        kind, payload = fields.need_text("type"), fields.inner("payload")
+        at_ms = fields.stamp_ms("timestamp")
+        if payload is None:
+            draft.name(f"{label(kind)} line without payload")
+        elif kind == "session_meta":
+            given = inner(payload.value, "base_instructions")
+            base = base or text(given, "text") or text(payload.value, "instructions")
+        elif kind == "turn_context":
+            model = payload.text("model") or model
+        elif kind == "compacted":
+            draft.notice("compaction summary", at_ms, line)
+        elif kind == "response_item":
+            steps.add(payload, line, at_ms, model, _no_person(payload.value))
+        elif kind == "event_msg" and payload.value.get("type") == "token_count":
+            steps.request_ended()
+        else:
+            what = text(payload.value, "type")
+            draft.name(f"{label(kind)} line" + (f": {label(what)}" if what else ""))
+    return draft.session(instructions=steps.instructions or base)
+
+
+def _no_person(item: Mapping[str, object]) -> str | None:
+    """What a user message is that Codex wrote itself."""
+    content = item.get("content")
+    first = (
+        next((part for part in content if isinstance(part, dict)), {}) if isinstance(content, list) else {}
+    )
+    words = text(first, "text") or ""
+    return next((what for opening, what in _ECHOES.items() if words.lstrip().startswith(opening)), None)
+
+
+FORMAT = Format(
+    name=NAME,
+    title="a Codex rollout",
+    recognise=recognise,
+    sessions=sessions,
+    requests=requests,
+)

@@ -65,7 +65,9 @@ class _Links:
         known = None if parent is None else self.numbers.get(parent)
         if known is None and parent is not None:
             self.later[number] = parent
-        self.parents.append(self.last[side] if known is None else known)
+        # A sub-agent's chain begins without a parent; a main line without one goes on with what stands above.
+        before = _NO_PARENT if side and parent is None else self.last[side]
+        self.parents.append(before if known is None else known)
         self.sides.append(side)
         self.last[side] = number
         return number

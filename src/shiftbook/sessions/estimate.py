@@ -85,7 +85,8 @@ class Estimate:
 
     def message(self, message: Mapping[str, object], line: int, *, at_ms: int | None = None) -> None:
         """A chat message: a request when it is the assistant's."""
-        text = told(message)
+        # The name of a tool message tells whose result it is; it is not sent as text.
+        text = told({key: message[key] for key in message if key != "name"})
         if message.get("role") == "assistant":
             self.replied(text, line, at_ms=at_ms)
         else:

@@ -3,8 +3,8 @@
 Checkpoints are MessagePack or JSON that names classes to be built. Here they are read as data: of a message
 the fields are taken and nothing is imported, built or run; a pickle is never opened. What is of an unknown
 extension type is passed over and named. Each checkpoint repeats the state before it, so a message counts
-once by its id. A namespace (a sub-graph) is a branch. LangChain's `usage_metadata` counts cached tokens inside
-`input_tokens`; a message without it is a request whose usage is missing.
+once by its id. A namespace (a sub-graph) is a branch. LangChain's `usage_metadata` counts cached tokens
+inside `input_tokens`; a message without it is a request whose usage is missing.
 """
 
 from __future__ import annotations

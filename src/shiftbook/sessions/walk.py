@@ -73,6 +73,7 @@ def files_under(paths: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[Path,
 
 
 def _in_folder(folder: Path) -> Iterator[Path]:
+    """The files of a folder in order. The events beside an OpenHands state are read with that state."""
     for name, folders, files in os.walk(folder):
-        folders.sort()
+        folders[:] = sorted(each for each in folders if not (each == "events" and "base_state.json" in files))
         yield from (Path(name, file) for file in sorted(files) if Path(name, file).is_file())

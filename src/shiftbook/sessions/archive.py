@@ -20,7 +20,7 @@ def opened(source: Source) -> Iterator[zipfile.ZipFile]:
     """The archive; raises SessionUnreadable when it is none."""
     try:
         archive = zipfile.ZipFile(source.path)
-    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, EOFError) as problem:
+    except (zipfile.BadZipFile, OSError, RuntimeError, ValueError, EOFError) as problem:
         raise SessionUnreadable(source.path, 0, f"is a zip archive that cannot be read ({problem})") from None
     with archive:
         if len(archive.infolist()) > MEMBERS_MAX:
@@ -39,7 +39,7 @@ def document(archive: zipfile.ZipFile, name: str, faults: Faults) -> Mapping[str
     try:
         with archive.open(name) as stream:
             data = stream.read(DOCUMENT_BYTES_MAX + 1)
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as problem:
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError) as problem:
         faults.add(0, f"{name[:80]!r} cannot be unpacked ({problem})")
         return None
     if len(data) > DOCUMENT_BYTES_MAX:

@@ -213,7 +213,7 @@ def test_what_is_not_in_the_run(kept: Path) -> None:
 
 
 @pytest.mark.parametrize("flag", [[], ["-v"]])
-@pytest.mark.parametrize("address", ["postgresql://jo:s3cret@db.example/books", "mysql://jo:s3cret@h/b"])
+@pytest.mark.parametrize("address", ["postgresql://jo:s3cret@127.0.0.1:1/books", "mysql://jo:s3cret@h/b"])
 def test_f9_the_password_of_an_address_is_never_printed(kept: Path, address: str, flag: list[str]) -> None:
     (kept / "pyproject.toml").write_text(f'[tool.shiftbook]\ndb = "{address}"\n')
     every = [run(kept, "runs", "--db", address, *flag), run(kept, "runs", *flag)]
@@ -223,7 +223,7 @@ def test_f9_the_password_of_an_address_is_never_printed(kept: Path, address: str
         assert each.code == 2
         assert "s3cret" not in each.out + each.err
     for each in every if not flag else []:
-        refused(each, 2, "SQLite")
+        refused(each, 2, "SQLite" if address.startswith("mysql") else "nothing listens there")
 
 
 def test_an_export_into_a_folder_is_refused_and_leaves_nothing_there(kept: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where the stores of these tests are: in memory, in a file, in both ways to commit."""
+"""Where the stores of these tests are: in memory, in a file in both ways to commit, on a server."""
 
 from __future__ import annotations
 
@@ -6,25 +6,33 @@ import contextlib
 import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import apsw
+import pytest
 
 from shiftbook.clock import Clock, SystemClock
 from shiftbook.journal.open import open_store
 from shiftbook.journal.promises import Lease, Store
 from shiftbook.testing.clock import SimulatedClock
 from shiftbook.testing.ground import Ground, OpenStore, Writer, said
+from tests import postgres
 
-Place = Literal["memory", "file in-loop", "file writer"]
+Place = Literal["memory", "file in-loop", "file writer", "postgres"]
 PLACES: tuple[Place, ...] = ("memory", "file in-loop", "file writer")
 FILE_PLACES: tuple[Place, ...] = PLACES[1:]
+STORES: tuple[Place, ...] = (*PLACES, "postgres")
 
 
 @contextlib.asynccontextmanager
 async def opening(place: Place, folder: Path) -> AsyncIterator[OpenStore]:
     """A factory that opens one and the same database."""
+    if place == "postgres":
+        with fresh_database() as address:
+            yield partial(_open_again, address)
+        return
     address = f":memory:{folder}" if place == "memory" else str(folder / "book.db")
     commits: Literal["in-loop", "writer"] = "writer" if place == "file writer" else "in-loop"
 
@@ -37,6 +45,24 @@ async def opening(place: Place, folder: Path) -> AsyncIterator[OpenStore]:
         yield open_again
     finally:
         await keeper.close()
+
+
+async def _open_again(address: str, clock: Clock) -> Store:
+    return await open_store(address, clock=clock)
+
+
+@contextlib.contextmanager
+def fresh_database() -> Iterator[str]:
+    """The address of an empty database on the session's PostgreSQL server; dropped at the end."""
+    missing = postgres.why_not()
+    if missing:
+        pytest.skip(missing)
+    server = postgres.shared()
+    address = server.create()
+    try:
+        yield address
+    finally:
+        server.drop(address)
 
 
 @contextlib.contextmanager

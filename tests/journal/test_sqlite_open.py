@@ -166,7 +166,7 @@ def test_what_is_not_ours_is_refused(make_it: Any, said_so: str, tmp_path: Path)
         ("{}/none/book.db", {}, "directory .*none does not exist"),
         ("{}/book.db", {"create": False}, "There is no database"),
         ("{}/book.db", {"read_only": True}, "There is no database"),
-        ("postgresql://me:secret@host/db", {}, "This release.*SQLite only"),
+        ("postgresql://me:secret@127.0.0.1:1/db", {}, "postgresql://me@127.0.0.1:1/db: nothing listens"),
         ("sqlite:///book.db", {}, "path of a SQLite file"),
         ("", {}, "path of a SQLite file"),
         ("a\0b", {}, "path of a SQLite file"),

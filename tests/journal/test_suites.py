@@ -1,4 +1,4 @@
-"""SQLite keeps the six promises; and the suites that say so fail every store that breaks one."""
+"""SQLite and PostgreSQL keep the six promises; the suites that say so fail every store that breaks one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from shiftbook.testing import stores
 from shiftbook.testing.broken_stores import BROKEN
 from shiftbook.testing.ground import Clause, hold
-from tests.journal.places import PLACES, Place, opening
+from tests.journal.places import STORES, Place, opening
 
 CLAUSES: dict[str, Clause] = {
     clause.__name__: clause for clauses in stores.SUITES.values() for clause in clauses
@@ -25,9 +25,9 @@ CHECKS = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", STORES)
 @pytest.mark.parametrize("promise", [*CHECKS, "store"])
-def test_sqlite_keeps(promise: str, place: Place, tmp_path: Path) -> None:
+def test_every_store_keeps(promise: str, place: Place, tmp_path: Path) -> None:
     async def main() -> None:
         async with opening(place, tmp_path) as open_store:
             await {**CHECKS, "store": stores.check_store}[promise](open_store)
@@ -53,6 +53,20 @@ def test_the_suite_fails_the_store_that(name: str, tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("name", BROKEN)
+def test_on_postgres_too_the_suite_fails_the_store_that(name: str, tmp_path: Path) -> None:
+    broken = BROKEN[name]
+
+    async def main() -> None:
+        async with opening("postgres", tmp_path) as open_store:
+            for seed, clause in enumerate(broken.clauses):
+                with pytest.raises(stores.Broken) as told:
+                    await hold([CLAUSES[clause]], broken.wrap(open_store), seed)
+                assert told.value.clause == clause
+
+    asyncio.run(main())
+
+
 def test_every_clause_fails_some_store() -> None:
     """A clause that no broken store fails may be empty."""
     assert {clause for broken in BROKEN.values() for clause in broken.clauses} == CLAUSES.keys()
@@ -62,7 +76,7 @@ def test_every_clause_says_which_store_it_fails() -> None:
     assert [name for name, clause in CLAUSES.items() if "Fails" not in (clause.__doc__ or "")] == []
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", STORES)
 @pytest.mark.parametrize(
     "clause",
     [
@@ -76,14 +90,14 @@ def test_c4_a_zombie_of_the_same_name_is_fenced(clause: str, place: Place, tmp_p
     hold_to(clause, place, tmp_path)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", STORES)
 @pytest.mark.parametrize("clause", ["j1_order_is_position_not_time", "j4_items_wait_in_order"])
 def test_d3_clocks_that_disagree_change_no_order(clause: str, place: Place, tmp_path: Path) -> None:
     """Two holders whose clocks are two minutes apart take turns; order is position and nothing else."""
     hold_to(clause, place, tmp_path)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", STORES)
 def test_c3_outsiders_put_in_while_a_holder_appends(place: Place, tmp_path: Path) -> None:
     hold_to("j4_outsiders_need_no_lease", place, tmp_path)
 

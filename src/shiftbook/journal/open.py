@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 from shiftbook.clock import Clock, SystemClock
 from shiftbook.errors import StoreUnusable
+from shiftbook.journal.postgres import open_postgres
+from shiftbook.journal.postgres_address import is_postgres
 from shiftbook.journal.promises import Store
 from shiftbook.journal.sqlite import open_sqlite
 from shiftbook.journal.sqlite_database import Address
@@ -25,22 +27,21 @@ async def open_store(
 ) -> Store:
     """Open the journal's database, making it if it is not there.
 
-    `address` is the path of a SQLite file; `:memory:` is a database that ends with its store, and
-    `:memory:NAME` one that the stores of this process share until the last of them is closed. `commits` says
-    where commits run: "in-loop" on the event loop's thread, for a single run; "writer" on one thread that
-    commits for many runs at once (a database in memory has no use for it and always commits in the loop).
+    `address` is postgresql://USER:PASSWORD@HOST:PORT/DATABASE or the path of a SQLite file; `:memory:` is a
+    database that ends with its store, and `:memory:NAME` one that the stores of this process share until the
+    last of them is closed. `commits` says where a SQLite file's commits run: "in-loop" on the event loop's
+    thread, for a single run; "writer" on one thread that commits for many runs at once (a database in memory
+    has no use for it and always commits in the loop).
     With `create=False` a file that is not there is refused; with `read_only` nothing is ever written.
 
     Raises `StoreUnusable`, whose one sentence says what to do, and `NewerFormat`.
     """
     clock = clock or SystemClock()
-    if address.startswith(("postgresql://", "postgres://")):
-        raise StoreUnusable(
-            "This release of Shiftbook keeps its journal in SQLite only; give the path of a file."
-        )
+    if is_postgres(address):
+        return await open_postgres(address, clock, create=create, read_only=read_only)
     if "://" in address or not address or "\0" in address:
         raise StoreUnusable(
-            "The address of a journal is the path of a SQLite file (or :memory:); give a plain path."
+            "The address of a journal is the path of a SQLite file, :memory: or postgresql://USER@HOST/NAME."
         )
     if address.startswith(MEMORY):
         named = quote(address.removeprefix(MEMORY), safe="") or clock.new_run_id()

@@ -251,6 +251,10 @@ class Store(Protocol):
     @property
     def cache(self) -> Cache: ...
 
+    async def reopen(self) -> Store:
+        """The same database once more, for the loop of another thread; it has its own end."""
+        ...
+
     async def close(self) -> None:
         """Finish what was begun and let go of the database."""
         ...

@@ -31,6 +31,12 @@ class SqliteStore:
         self._reader = reader
         self._commits = commits
         self._news = news
+        self._address = address
+        self._clock = clock
+
+    async def reopen(self) -> SqliteStore:
+        """The same database once more, for the loop of another thread."""
+        return await open_sqlite(self._address, self._clock, create=False)
 
     async def close(self) -> None:
         """Finish the commits that were handed in and let go of the file; followers are told."""

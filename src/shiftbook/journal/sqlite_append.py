@@ -11,16 +11,15 @@ from functools import lru_cache
 
 import apsw
 
-from shiftbook.codec import blob_hash
-from shiftbook.entries import KIND_NUMBERS
-from shiftbook.errors import BadInput, Conflict, Fenced, InboxWaiting, Refused
+from shiftbook.errors import Conflict, Fenced, InboxWaiting, Refused
+from shiftbook.journal.admission import POSITION_MAX, check_blobs, check_commit
 from shiftbook.journal.promises import Commit
 from shiftbook.journal.sqlite_blobs import read_blob, write_blob
 from shiftbook.journal.sqlite_cache import write_snapshot
 from shiftbook.journal.sqlite_catalogue import read_standing, write_standing
 from shiftbook.journal.sqlite_database import Database
 from shiftbook.journal.sqlite_inbox import move
-from shiftbook.journal.sqlite_rows import COLUMNS, POSITION_BITS, POSITION_MAX, columns_of, span
+from shiftbook.journal.sqlite_rows import COLUMNS, POSITION_BITS, columns_of, span
 from shiftbook.projections import standing
 
 PLAIN_ROWS_MAX = 16
@@ -37,7 +36,7 @@ _NO_MAIL = " AND NOT EXISTS (SELECT 1 FROM inbox WHERE run = ? AND moved_to IS N
 
 def append(database: Database, commit: Commit) -> None:
     """Write a commit or raise why not. A job for `Commits.write`."""
-    _check(commit)
+    check_commit(commit)
     number = database.number(commit.run)
     known = database.standings.get(number)
     is_plain = (
@@ -52,25 +51,6 @@ def append(database: Database, commit: Commit) -> None:
         database.learn(number, commit.rows[-1].position, known[1])
     else:
         _append_whole(database, number, commit)
-
-
-def _check(commit: Commit) -> None:
-    """Refuse a commit that no correct writer makes, before anything looks at the database."""
-    rows = commit.rows
-    if not rows or rows[-1].head is None:
-        raise BadInput("A commit needs at least one row, and the chain's head on its last.")
-    if commit.expected < 0 or commit.expected + len(rows) > POSITION_MAX:
-        raise BadInput(f"Run {commit.run} is at its last possible entry; start a new run.")
-    for position, row in enumerate(rows, start=commit.expected + 1):
-        if row.position != position or row.epoch > commit.epoch or row.kind not in KIND_NUMBERS:
-            raise BadInput(
-                f"Row {row.position} ({row.kind}) of a commit to run {commit.run} does not belong at entry "
-                f"{position} under lease epoch {commit.epoch}."
-            )
-    if not all(commit.expected < position <= rows[-1].position for position in commit.taken.values()):
-        raise BadInput(
-            f"A commit to run {commit.run} takes an inbox item into an entry that it does not hold."
-        )
 
 
 def _append_plain(database: Database, number: int, commit: Commit) -> None:
@@ -93,9 +73,7 @@ def _plain_statement(count: int, if_no_mail: bool) -> str:
 
 
 def _append_whole(database: Database, number: int, commit: Commit) -> None:
-    for name, content in commit.blobs.items():
-        if blob_hash(content) != name:
-            raise BadInput(f"A blob of run {commit.run} was handed in under a name that is not its hash.")
+    check_blobs(commit)
 
     def blob(name: str) -> bytes:
         content = commit.blobs.get(name)

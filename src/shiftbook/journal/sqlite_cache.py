@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import partial
 
+from shiftbook.journal.checksums import snapshot_checksum
 from shiftbook.journal.promises import Snapshot
 from shiftbook.journal.sqlite_commits import Commits
 from shiftbook.journal.sqlite_database import Database
@@ -34,7 +34,14 @@ def write_snapshot(database: Database, number: int, snapshot: Snapshot) -> None:
     database.run(
         "INSERT OR REPLACE INTO snapshots (run, name, version, position, content, checksum) "
         "VALUES (?, ?, ?, ?, ?, ?)",
-        (number, snapshot.name, snapshot.version, snapshot.position, snapshot.text, _checksum(snapshot)),
+        (
+            number,
+            snapshot.name,
+            snapshot.version,
+            snapshot.position,
+            snapshot.text,
+            snapshot_checksum(snapshot),
+        ),
     )
 
 
@@ -50,7 +57,7 @@ def read_snapshot(database: Database, run: str, name: str, version: int) -> Snap
         return None
     position, text, checksum = found[0]
     snapshot = Snapshot(name, version, position, text)
-    if type(position) is not int or type(text) is not str or _checksum(snapshot) != checksum:
+    if type(position) is not int or type(text) is not str or snapshot_checksum(snapshot) != checksum:
         return None
     return snapshot
 
@@ -61,8 +68,3 @@ def drop_snapshots(database: Database, run: str | None) -> None:
         database.run("DELETE FROM snapshots")
     else:
         database.run("DELETE FROM snapshots WHERE run = ?", (database.number(run),))
-
-
-def _checksum(snapshot: Snapshot) -> bytes:
-    label = f"{snapshot.name}\n{snapshot.version}\n{snapshot.position}\n{snapshot.text}"
-    return hashlib.sha256(label.encode("utf-8")).digest()

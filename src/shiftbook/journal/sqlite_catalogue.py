@@ -14,12 +14,13 @@ import apsw
 
 from shiftbook.entries import KIND_NUMBERS, State
 from shiftbook.errors import Damaged, NewerFormat, RunExists, UnknownRun
+from shiftbook.journal.admission import POSITION_MAX
 from shiftbook.journal.promises import RunRow
 from shiftbook.journal.sqlite_blobs import read_blob
 from shiftbook.journal.sqlite_commits import Commits
 from shiftbook.journal.sqlite_database import Database
 from shiftbook.journal.sqlite_reader import Reader
-from shiftbook.journal.sqlite_rows import COLUMNS, POSITION_BITS, POSITION_MAX, row_of, span
+from shiftbook.journal.sqlite_rows import COLUMNS, POSITION_BITS, row_of, span
 from shiftbook.projections.standing import STANDING_KINDS, Standing, after
 
 _STATES = frozenset(get_args(State))

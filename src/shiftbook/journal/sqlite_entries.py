@@ -12,12 +12,13 @@ from functools import partial
 from shiftbook.clock import Clock
 from shiftbook.codec import Row, genesis
 from shiftbook.errors import Damaged
+from shiftbook.journal.admission import POSITION_MAX
 from shiftbook.journal.promises import PAGE_ROWS, Commit, Head
 from shiftbook.journal.sqlite_append import append
 from shiftbook.journal.sqlite_commits import Commits
 from shiftbook.journal.sqlite_database import Database
 from shiftbook.journal.sqlite_reader import News, Reader
-from shiftbook.journal.sqlite_rows import COLUMNS, POSITION_MAX, row_of, span
+from shiftbook.journal.sqlite_rows import COLUMNS, row_of, span
 
 POLL_MS_MIN = 5
 POLL_MS_MAX = 250

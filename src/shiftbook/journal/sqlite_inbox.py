@@ -7,21 +7,18 @@ flipped byte when it is read, and the count an item that is not where it was put
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from shiftbook.entries import KIND_NUMBERS
 from shiftbook.errors import BadInput, Damaged, Refused
+from shiftbook.journal.admission import check_item
+from shiftbook.journal.checksums import item_checksum
 from shiftbook.journal.promises import PAGE_ROWS, InboxItem
 from shiftbook.journal.sqlite_commits import Commits
 from shiftbook.journal.sqlite_database import Database
 from shiftbook.journal.sqlite_leases import look_whole, next_place
 from shiftbook.journal.sqlite_reader import Reader
-
-ID_LENGTH_MAX = 200
-"""Characters of an inbox item's id."""
 
 _SHAPES = frozenset(
     {
@@ -51,10 +48,7 @@ class SqliteInbox:
 
 def put(database: Database, run: str, item: InboxItem) -> bool:
     """Add an item at the end, unless its id was there before."""
-    if not (0 < len(item.id) <= ID_LENGTH_MAX and item.id.isascii() and item.id.isprintable()):
-        raise BadInput(f"An inbox item's id is 1 to {ID_LENGTH_MAX} printable ASCII characters.")
-    if item.kind not in KIND_NUMBERS:
-        raise BadInput(f"There is no kind of entry {item.kind!r:.40} that an inbox item could become.")
+    check_item(item)
     with database.transaction():
         number = database.number(run)
         if database.rows("SELECT 1 FROM inbox WHERE run = ? AND id = ?", (number, item.id)):
@@ -70,7 +64,7 @@ def put(database: Database, run: str, item: InboxItem) -> bool:
                 item.at_ms,
                 item.payload,
                 item.moved_to,
-                _checksum(run, place, item),
+                item_checksum(run, place, item),
             ),
         )
     return True
@@ -90,7 +84,7 @@ def move(database: Database, number: int, run: str, taken: Mapping[str, int]) ->
         moved = InboxItem(item.id, item.kind, item.at_ms, "", position)
         database.run(
             "UPDATE inbox SET payload = '', moved_to = ?, checksum = ? WHERE run = ? AND id = ?",
-            (position, _checksum(run, found[0][0], moved), number, name),
+            (position, item_checksum(run, found[0][0], moved), number, name),
         )
 
 
@@ -130,11 +124,6 @@ def read_items(database: Database, run: str, after: str | None, limit: int) -> l
 def _item(columns: tuple[Any, ...], run: str) -> InboxItem:
     place, *fields, checksum = columns
     item = InboxItem(*fields)
-    if (*map(type, columns),) not in _SHAPES or _checksum(run, place, item) != checksum:
+    if (*map(type, columns),) not in _SHAPES or item_checksum(run, place, item) != checksum:
         raise Damaged(f"Inbox item {item.id!r:.40} of run {run} is damaged: its row is not what was written.")
     return item
-
-
-def _checksum(run: str, place: int, item: InboxItem) -> bytes:
-    label = f"{run}\n{place}\n{item.id}\n{item.kind}\n{item.at_ms}\n{item.moved_to}\n{item.payload}"
-    return hashlib.sha256(label.encode("utf-8")).digest()

@@ -7,20 +7,17 @@ a flipped byte, since a lower epoch would let a fenced writer in again.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from functools import partial
 
 from shiftbook.clock import Holder, is_alive
-from shiftbook.errors import BadInput, Damaged, Fenced, Held, RunExists, UnknownRun
+from shiftbook.errors import Damaged, Fenced, Held, RunExists, UnknownRun
+from shiftbook.journal.admission import check_run_id
+from shiftbook.journal.checksums import lease_checksum
 from shiftbook.journal.promises import Lease, LeaseRow
 from shiftbook.journal.sqlite_commits import Commits
 from shiftbook.journal.sqlite_database import Database
 from shiftbook.journal.sqlite_reader import Reader
 from shiftbook.journal.sqlite_rows import span
-
-RUN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,63}")
-"""What a run id may be: it stands in file names, addresses and tables of every store."""
 
 _SHAPES = frozenset(
     {
@@ -119,7 +116,7 @@ def look_whole(database: Database, run: str) -> tuple[LeaseRow, int]:
     name, epoch, host, pid, started, until_ms, mail, checksum = found[0]
     holder = None if host is None else Holder(host, pid, started)
     row = LeaseRow(name, epoch, holder, until_ms)
-    if name != run or _checksum(number, row, mail) != checksum:
+    if name != run or lease_checksum(number, row, mail) != checksum:
         raise Damaged(f"The lease of run {run} is damaged: its row is not what was written.")
     return row, mail
 
@@ -132,11 +129,7 @@ def next_place(database: Database, run: str) -> int:
 
 
 def _open(database: Database, row: LeaseRow) -> Lease:
-    if not RUN_ID.fullmatch(row.run):
-        raise BadInput(
-            f"{row.run!r:.80} cannot be a run id: letters, digits, '.', '_' and '-', at most 64, a letter or "
-            "digit first."
-        )
+    check_run_id(row.run)
     ((number,),) = database.rows("SELECT coalesce(max(number), 0) + 1 FROM leases")
     database.run(
         "INSERT INTO leases (number, run, epoch, until_ms, mail, checksum) VALUES (?, ?, 0, 0, 0, x'')",
@@ -160,7 +153,7 @@ def _set(database: Database, number: int, row: LeaseRow, mail: int) -> Lease:
     named = (None, None, None) if holder is None else (holder.host, holder.pid, holder.started)
     database.run(
         f"UPDATE leases SET {_SET} WHERE number = ?",
-        (row.epoch, *named, row.until_ms, mail, _checksum(number, row, mail), number),
+        (row.epoch, *named, row.until_ms, mail, lease_checksum(number, row, mail), number),
     )
     return Lease(row.run, row.epoch, row.until_ms)
 
@@ -168,10 +161,3 @@ def _set(database: Database, number: int, row: LeaseRow, mail: int) -> Lease:
 def _now(database: Database) -> int:
     ((now,),) = database.rows("SELECT shiftbook_now()")
     return int(now)
-
-
-def _checksum(number: int, row: LeaseRow, mail: int) -> bytes:
-    holder = row.holder
-    named = "" if holder is None else f"{holder.host}\n{holder.pid}\n{holder.started}"
-    label = f"{number}\n{row.run}\n{row.epoch}\n{row.until_ms}\n{mail}\n{named}"
-    return hashlib.sha256(label.encode("utf-8")).digest()

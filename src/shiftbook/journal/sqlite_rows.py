@@ -9,10 +9,9 @@ import apsw
 from shiftbook.codec import Row
 from shiftbook.entries import FORMAT, KIND_NUMBERS
 from shiftbook.errors import Damaged, NewerFormat
+from shiftbook.journal.admission import POSITION_MAX
 
 POSITION_BITS = 32
-POSITION_MAX = (1 << POSITION_BITS) - 1
-"""The last position that a run can have: the id of an entry keeps 32 bits for it."""
 
 COLUMNS = "id, kind, version, at_ms, epoch, salt, payload, head"
 

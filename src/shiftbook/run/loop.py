@@ -23,7 +23,6 @@ from shiftbook.entries import (
     UserContent,
 )
 from shiftbook.errors import BadInput, UnknownRun
-from shiftbook.journal.open import open_store
 from shiftbook.journal.promises import Lease, Snapshot, Store
 from shiftbook.messages import Text
 from shiftbook.projections.view import RunView
@@ -296,7 +295,7 @@ class Run:
         if store.name == ":memory:" or self._keeper is not None:
             return
         self._keeper = LeaseKeeper(
-            lambda: open_store(store.name, create=False),
+            store.reopen,
             self._desk.book.lease,
             self._lease_ms,
             self._desk.book.lost,

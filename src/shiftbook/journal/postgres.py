@@ -1,0 +1,81 @@
+"""A store on a PostgreSQL server, for any number of programs on any number of hosts."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from shiftbook.clock import Clock
+from shiftbook.journal.postgres_address import PostgresAddress, parse_address
+from shiftbook.journal.postgres_blobs import PostgresBlobs
+from shiftbook.journal.postgres_cache import PostgresCache
+from shiftbook.journal.postgres_catalogue import PostgresCatalogue
+from shiftbook.journal.postgres_connections import AWAY_MS, CONNECTIONS_MAX, Connections
+from shiftbook.journal.postgres_entries import PostgresEntries
+from shiftbook.journal.postgres_inbox import PostgresInbox
+from shiftbook.journal.postgres_leases import PostgresLeases
+from shiftbook.journal.postgres_news import News
+from shiftbook.journal.postgres_schema import prepare
+
+
+class PostgresStore:
+    """Keeps the promise `Store`. Make one with `open_postgres`; it belongs to the loop that made it."""
+
+    def __init__(self, address: PostgresAddress, connections: Connections, clock: Clock) -> None:
+        self.name = address.name
+        self.connections = connections
+        """Runs jobs of whoever wants something in one transaction with what the store writes."""
+        news = News(connections)
+        self.entries = PostgresEntries(connections, news, clock)
+        self.leases = PostgresLeases(connections)
+        self.inbox = PostgresInbox(connections, news)
+        self.blobs = PostgresBlobs(connections)
+        self.catalogue = PostgresCatalogue(connections)
+        self.cache = PostgresCache(connections)
+        self._news = news
+        self._address = address
+        self._clock = clock
+
+    async def reopen(self) -> PostgresStore:
+        """The same database once more, with one connection, for another thread's loop."""
+        return await _opened(self._address, self._clock, create=False, read_only=False, most=1)
+
+    async def close(self) -> None:
+        """Let go of the server; followers are told."""
+        await self.connections.close()
+        await self._news.close()
+
+
+async def open_postgres(
+    address: str,
+    clock: Clock,
+    *,
+    create: bool = True,
+    read_only: bool = False,
+    connections: int = CONNECTIONS_MAX,
+    away_ms: int = AWAY_MS,
+) -> PostgresStore:
+    """Open a PostgreSQL database; see `shiftbook.journal.open.open_store`.
+
+    `connections` bounds the pool; a job waits at most `away_ms` for a database that is away.
+    """
+    return await _opened(
+        parse_address(address), clock, create=create, read_only=read_only, most=connections, away_ms=away_ms
+    )
+
+
+async def _opened(
+    address: PostgresAddress,
+    clock: Clock,
+    *,
+    create: bool,
+    read_only: bool,
+    most: int,
+    away_ms: int = AWAY_MS,
+) -> PostgresStore:
+    connections = Connections(address, clock, read_only=read_only, most=most, away_ms=away_ms)
+    try:
+        await connections.open(partial(prepare, create=create, read_only=read_only))
+    except BaseException:
+        await connections.close()
+        raise
+    return PostgresStore(address, connections, clock)

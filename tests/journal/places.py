@@ -30,8 +30,12 @@ STORES: tuple[Place, ...] = (*PLACES, "postgres")
 async def opening(place: Place, folder: Path) -> AsyncIterator[OpenStore]:
     """A factory that opens one and the same database."""
     if place == "postgres":
+        opened: list[Store] = []
         with fresh_database() as address:
-            yield partial(_open_again, address)
+            yield partial(_open_again, address, opened)
+            # A store that is broken on purpose may never have been closed.
+            for store in opened:
+                await store.close()
         return
     address = f":memory:{folder}" if place == "memory" else str(folder / "book.db")
     commits: Literal["in-loop", "writer"] = "writer" if place == "file writer" else "in-loop"
@@ -47,8 +51,10 @@ async def opening(place: Place, folder: Path) -> AsyncIterator[OpenStore]:
         await keeper.close()
 
 
-async def _open_again(address: str, clock: Clock) -> Store:
-    return await open_store(address, clock=clock)
+async def _open_again(address: str, opened: list[Store], clock: Clock) -> Store:
+    store = await open_store(address, clock=clock)
+    opened.append(store)
+    return store
 
 
 @contextlib.contextmanager

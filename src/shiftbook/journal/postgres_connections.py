@@ -8,7 +8,7 @@ what was. Else `StoreError` says that it is not known. Refusals and the database
 from __future__ import annotations
 
 import asyncio
-import select
+import selectors
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -166,5 +166,6 @@ def _is_lost(database: Database, error: Exception) -> bool:
 
 def _has_news(database: Database) -> bool:
     # An idle connection has nothing to read, unless the server has said goodbye.
-    readable, _, _ = select.select([database.connection.fileno()], [], [], 0)
-    return bool(readable)
+    with selectors.DefaultSelector() as selector:
+        selector.register(database.connection.fileno(), selectors.EVENT_READ)
+        return bool(selector.select(0))

@@ -77,7 +77,7 @@ def _summary(sessions: Sequence[Measured]) -> tuple[Markup, ...]:
         "Requests": f"{len(rows):,}",
         "Cost": f"{least}{usd(None if whole is None else whole.total)}",
         "Read from the cache": _share(cached_share(rows)),
-        "Shorter than T*": f"{short:,} of {len(told):,}: there the transcript is cheaper",
+        "Cheaper as they are": f"{short:,} of {len(told):,} (shorter than T*, which is explained below)",
     }
     parts = [facts(said), paragraph(share_sentence(usage_share(sessions)))]
     if len(sessions) == 1:
@@ -188,7 +188,18 @@ def _pauses(measured: Measured) -> Markup:
         for each in measured.warmth.pauses
         if each.requests
     ]
-    return table(columns, rows, right=columns[1:], caption="Pauses, and what they did to the cache")
+    known = [each for each in measured.warmth.pauses if each.requests]
+    if not known:
+        return paragraph("No pause is known: the recording has no stamps, or only one request.")
+    bars = [
+        Bar(_pause(each.over_ms, each.under_ms), 100 * each.missed / each.requests, colour=1)
+        for each in known
+    ]
+    chart = bar_chart(
+        bars, title="Of the requests after a pause, how many missed the cache", most=100, digits=0, unit="%"
+    )
+    told = table(columns, rows, right=columns[1:], caption="Pauses, and what they did to the cache")
+    return joined((chart, told))
 
 
 def _pause(over_ms: int, under_ms: int | None) -> str:

@@ -5,6 +5,7 @@ Fields are only ever added. None is "not known", never zero; money is in USD, ti
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
@@ -72,11 +73,11 @@ def session_row(measured: Measured) -> dict[str, Json]:
 
 def labels(sessions: Sequence[RecordedRequests]) -> list[str]:
     """A name for each session: its file's, with its own where the file holds more than one."""
-    paths = [each.path for each in sessions]
+    held = Counter(each.path for each in sessions)
     told = []
     for each in sessions:
         file = each.path.replace("\\", "/").rsplit("/", 1)[-1]
-        told.append(f"{file}#{each.name}" if paths.count(each.path) > 1 else file)
+        told.append(f"{file}#{each.name}" if held[each.path] > 1 else file)
     return told
 
 

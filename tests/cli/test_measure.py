@@ -9,6 +9,8 @@ import pytest
 from tests.cli.program import run
 from tests.measure.files import growing, reply, said, write
 
+FIXTURES = Path(__file__).parents[1] / "sessions" / "fixtures" / "requests"
+
 SESSION = {
     "path", "format", "requests", "prompt_tokens", "fixed", "growth", "window_at", "cost", "t_star",
 }  # fmt: skip
@@ -138,3 +140,18 @@ def test_the_page_is_written_and_says_the_same(tmp_path: Path) -> None:
     assert (again.code, (tmp_path / "page.html").read_text(encoding="utf-8")) == (0, page)
     refused = run(tmp_path, "measure", "<b>garden.jsonl", "--html", "no/where.html")
     assert refused.code == 2
+
+
+def test_every_format_that_is_read_is_measured(tmp_path: Path) -> None:
+    ran = run(tmp_path, "measure", str(FIXTURES), "--json")
+    assert ran.code == 0
+    formats = {each["format"] for each in ran.json["sessions"]}
+    assert len(formats) >= 10
+    assert all(each["requests"] > 0 for each in ran.json["sessions"])
+    shares = ran.json["usage_share"]
+    assert all(value > 0 for value in shares.values())
+    assert sum(shares.values()) == pytest.approx(1)
+    shown = run(tmp_path, "measure", str(FIXTURES))
+    assert (shown.code, "No session has a T*" in shown.out) == (0, True)
+    page = run(tmp_path, "measure", str(FIXTURES), "--html", "page.html", "--model", "claude-opus-4-5")
+    assert (page.code, (tmp_path / "page.html").stat().st_size > 10_000) == (0, True)

@@ -102,6 +102,11 @@ def command(
         else:
             found.append(each)
     _tell_faults(faults, found)
+    found = [each for each in found if each.rows]
+    if not found:
+        raise BadInput(
+            "There is no model request in what was named: name files of sessions that a model answered."
+        )
     if check_cache:
         _check(found, json)
         return
@@ -149,7 +154,8 @@ def _tell_faults(faults: Sequence[Unmeasured], found: Sequence[RecordedRequests]
         note(f"left out: {count(others, 'file')} in the folders that {are} no session")
     for session in found:
         for broken in session.broken:
-            note(f"left out: {session.path}, line {broken.line}: {broken.what}")
+            where = f", line {broken.line}" if broken.line else ""
+            note(f"left out: {session.path}{where}: {broken.what}")
         if session.copies:
             note(f"{session.path}: {count(session.copies, 'request')} met in an earlier file, counted there")
 

@@ -19,7 +19,7 @@ FALLS_SHOWN = 20
 def tell_one(measured: Measured) -> None:
     """One session in full, the verdict last."""
     session = measured.session
-    line(f"{session.path}: {session.format}, {count(len(session.rows), 'request')}, {measured.model or '?'}")
+    line(f"{session.path}: {session.format}, {count(measured.requests, 'request')}, {measured.model or '?'}")
     if measured.main is not None:
         line("")
         line("prompt tokens, request by request")
@@ -55,7 +55,7 @@ def tell_table(sessions: Sequence[Measured]) -> None:
     whole = pooled_cost(each.bill.parts for each in sessions)
     table(columns, rows, right=columns[1:])
     line("")
-    requests = sum(len(each.session.rows) for each in sessions)
+    requests = sum(each.requests for each in sessions)
     least = "at least " if whole is not None and any(each.bill.output_cut for each in sessions) else ""
     cost = f"{least}{usd(None if whole is None else whole.total)}"
     line(f"{count(len(sessions), 'session')}, {count(requests, 'request')}, cost {cost}.")
@@ -63,12 +63,20 @@ def tell_table(sessions: Sequence[Measured]) -> None:
         line(OUTPUT_CUT)
     longer = [each.advice for each in sessions if each.advice is not None]
     short = sum(each.shorter for each in longer)
-    line(
-        f"Of {count(len(longer), 'session')} with a T*, {short:,} "
-        f"{'is' if short == 1 else 'are'} shorter than it: there the transcript is cheaper."
-    )
+    if not longer:
+        line(
+            "No session has a T*: that takes a prompt that grows and a known price (choose one with --model)."
+        )
+    else:
+        line(_shorter(len(longer), short))
     line(share_sentence(usage_share(sessions)))
     line("Name one file alone for its chart, its falls and its pauses; --html FILE draws them all.")
+
+
+def _shorter(sessions: int, short: int) -> str:
+    are = "is" if short == 1 else "are"
+    whole = count(sessions, "session")
+    return f"Of {whole} with a T*, {short:,} {are} shorter than it: there the transcript is cheaper."
 
 
 def tell_checks(held: Sequence[tuple[RecordedRequests, Held]]) -> None:
@@ -203,7 +211,7 @@ def _table_row(name: str, measured: Measured) -> tuple[str, ...]:
     growth, parts, advice = measured.growth, measured.bill.parts, measured.advice
     return (
         name,
-        f"{len(measured.session.rows):,}",
+        f"{measured.requests:,}",
         _tokens(median),
         _tokens(largest),
         _tokens(growth.fixed),

@@ -51,7 +51,7 @@ T* is the request at which a prompt that was rebuilt once has saved what the reb
 def measure_page(sessions: Sequence[Measured], *, command: str, version: str) -> str:
     """The page as text; deterministic."""
     named = list(zip(labels([each.session for each in sessions]), sessions, strict=True))
-    largest = sorted(range(len(named)), key=lambda at: -len(sessions[at].session.rows))[:CHARTS_MAX]
+    largest = sorted(range(len(named)), key=lambda at: -sessions[at].requests)[:CHARTS_MAX]
     shown = [named[at] for at in sorted(largest)]
     sections = [
         Section("In short", _summary(sessions)),
@@ -74,7 +74,7 @@ def _summary(sessions: Sequence[Measured]) -> tuple[Markup, ...]:
     least = "at least " if whole is not None and any(each.bill.output_cut for each in sessions) else ""
     said = {
         "Sessions": f"{len(sessions):,}",
-        "Requests": f"{len(rows):,}",
+        "Requests": f"{sum(each.requests for each in sessions):,}",
         "Cost": f"{least}{usd(None if whole is None else whole.total)}",
         "Read from the cache": _share(cached_share(rows)),
         "Cheaper as they are": f"{short:,} of {len(told):,} (shorter than T*, which is explained below)",
@@ -95,7 +95,7 @@ def _row(name: str, measured: Measured) -> tuple[str | int | float | None, ...]:
     parts, advice = measured.bill.parts, measured.advice
     return (
         name,
-        len(measured.session.rows),
+        measured.requests,
         median,
         largest,
         _share(cached_share(measured.session.rows)),

@@ -1,7 +1,8 @@
 """The requests of one session as prompts that grow: one series a branch, in the order of time.
 
 A sub-agent and a rewound branch have prompts of their own and are never compared with the main line's. The
-requests of helpers (titles) and of compactions do not grow on a line; they are priced, not fitted.
+requests of helpers (titles) and of compactions do not grow on a line, and a row that is the sum of several
+requests tells no prompt's size: these are priced, not fitted.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def series_of(session: RecordedRequests) -> tuple[Series, ...]:
     found = [
         Series(
             branch,
-            len(rows),
+            sum(row.requests for row in rows),
             tuple(_points(in_order(rows))),
             tuple(mark for mark in session.marks if mark.branch == branch),
         )
@@ -79,7 +80,7 @@ def in_order(rows: Sequence[RequestRow]) -> list[RequestRow]:
 def _points(rows: Iterable[RequestRow]) -> Iterable[Point]:
     for row in rows:
         prompt = row.usage.prompt
-        if prompt:
+        if prompt and row.requests == 1:
             yield Point(row, prompt, row.usage.cache_read)
 
 

@@ -56,6 +56,11 @@ class Measured:
     no_advice: str
     sources: tuple[tuple[UsageSource, int], ...]
 
+    @property
+    def requests(self) -> int:
+        """All requests of the session, whoever made them."""
+        return sum(count for _, count in self.sources)
+
 
 def measured(
     session: RecordedRequests,
@@ -85,7 +90,8 @@ def measured(
         advice=advice,
         no_advice=no_advice,
         sources=tuple(
-            (source, sum(row.source == source for row in session.rows)) for source in get_args(UsageSource)
+            (source, sum(row.requests for row in session.rows if row.source == source))
+            for source in get_args(UsageSource)
         ),
     )
 

@@ -25,7 +25,7 @@ def session_row(measured: Measured) -> dict[str, Json]:
         "format": session.format,
         "name": session.name,
         "model": measured.model,
-        "requests": len(session.rows),
+        "requests": measured.requests,
         "branches": measured.branches,
         "prompt_tokens": {"median": median, "max": largest, "sum": sum(measured.sizes) or None},
         "cached_share": cached_share(session.rows),

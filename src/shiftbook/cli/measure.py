@@ -13,7 +13,7 @@ import typer
 from shiftbook._version import VERSION
 from shiftbook.cli.measured import tell_checks, tell_one, tell_table
 from shiftbook.cli.options import Json, Verbose, is_verbose
-from shiftbook.cli.output import data, note
+from shiftbook.cli.output import data, note, write_page
 from shiftbook.cli.words import count
 from shiftbook.clock import SystemClock
 from shiftbook.economics.price_book import context_window, price_source, prices_at
@@ -112,7 +112,7 @@ def command(
         return
     sessions = [measured(each, _prices(now_ms), context_window, choices) for each in found]
     if html is not None:
-        _write(html, measure_page(sessions, command=_command_line(), version=VERSION))
+        write_page(html, measure_page(sessions, command=_command_line(), version=VERSION))
     if json:
         data(_told(sessions, faults))
     elif len(sessions) == 1:
@@ -179,13 +179,3 @@ def _check(found: Sequence[RecordedRequests], json: bool) -> None:
 
 def _command_line() -> str:
     return shlex.join(["shiftbook", *sys.argv[1:]])
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as fault:
-        raise BadInput(
-            f"The page cannot be written to {file} ({fault.strerror}): name another file."
-        ) from None
-    note(f"page written to {file}")

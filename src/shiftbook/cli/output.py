@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 from shiftbook import canonical
 from shiftbook.cli.words import escaped, plain
+from shiftbook.errors import BadInput
 from shiftbook.messages import Json
 
 PIPE_WIDTH = 10_000
@@ -35,6 +37,17 @@ def note(text: str) -> None:
     """A line for people."""
     sys.stderr.write(plain(text) + "\n")
     sys.stderr.flush()
+
+
+def write_page(file: Path, text: str) -> None:
+    """Write a page to a file; a place where none can be written is bad input."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as fault:
+        raise BadInput(
+            f"The page cannot be written to {file} ({fault.strerror}): name another file."
+        ) from None
+    note(f"page written to {file}")
 
 
 def table(

@@ -1,7 +1,8 @@
-"""`shiftbook study`: questions about prompts that labelled data can answer, without any model."""
+"""`shiftbook study`: questions about prompts that recorded data can answer, without any model."""
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 import sys
 from collections.abc import Mapping
@@ -12,12 +13,13 @@ import typer
 
 from shiftbook.cli.options import Json, Verbose
 from shiftbook.cli.output import data as print_data
-from shiftbook.cli.output import note, table
+from shiftbook.cli.output import note, table, write_page
 from shiftbook.errors import BadInput
 from shiftbook.messages import Json as JsonValue
-from shiftbook.studies.recall import Options, study_recall
+from shiftbook.studies import boundary, recall
+from shiftbook.studies.told import BOUNDARY_COLUMNS, boundary_rows, page_of
 
-STUDIES = ("recall",)
+STUDIES = ("recall", "boundary")
 
 
 def command(
@@ -29,7 +31,8 @@ def command(
         typer.Argument(
             metavar="DATA",
             show_default=False,
-            help="The folder of BEAM or LoCoMo as published, or one that holds both as `beam` and `locomo`.",
+            help="recall: the folder of BEAM or LoCoMo as published, or one that holds both as `beam` and "
+            "`locomo`. boundary: a recorded session, or a folder of them.",
         ),
     ],
     cap: Annotated[
@@ -38,7 +41,8 @@ def command(
             "--cap",
             metavar="TOKENS",
             show_default=False,
-            help="A cap to study, more than once for several; BEAM 22000, LoCoMo 4000.",
+            help="A cap to study, more than once for several; BEAM 22000, LoCoMo 4000, boundary 3000 and "
+            "20000.",
         ),
     ] = None,
     size: Annotated[
@@ -47,7 +51,7 @@ def command(
             "--size",
             metavar="NAME",
             show_default=False,
-            help="A size, more than once for several: 100K, 500K, 1M of BEAM; locomo. All by default.",
+            help="recall: 100K, 500K, 1M of BEAM, or locomo; more than once for several. All by default.",
         ),
     ] = None,
     policy: Annotated[
@@ -56,15 +60,24 @@ def command(
             "--policy",
             metavar="NAME",
             show_default=False,
-            help="A policy, or recall-only, more than once for several; all of them by default.",
+            help="A policy, recall-only or summary; more than once for several. All of the study by default.",
         ),
     ] = None,
     meter: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--meter", metavar="NAME", help="chars (a quarter of the characters and 3) or o200k (our own)."
+            "--meter",
+            metavar="NAME",
+            show_default=False,
+            help="recall: chars (a quarter of the characters and 3), the default, or o200k (our own).",
         ),
-    ] = "chars",
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html", metavar="FILE", show_default=False, help="Write the figures as one page as well."
+        ),
+    ] = None,
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:
@@ -72,22 +85,55 @@ def command(
 
     Rule *whole*: the message's full text is in the prompt; *cut*: its first 400 characters. Of each question:
     any of its evidence, all of it, the mean share. `recall-only` is the ranking alone, packed into the cap.
-    Constants were chosen on the half named `tuned`; the other is `untouched`.
+    `boundary`: of the identifiers that were needed after each recorded compaction, beside the account that
+    was really written (`summary`), at equal size. Constants were chosen on the half named `tuned`; the other
+    is `untouched`.
     """
     if name not in STUDIES:
         raise BadInput(f"There is no study {name!r}; choose of: {', '.join(STUDIES)}.")
-    options = Options(tuple(cap or ()), tuple(size or ()), tuple(policy or ()), meter)
+    if name == "boundary" and (size or meter):
+        raise BadInput("The study boundary has no --size and no --meter; leave them out.")
     line = shlex.join(["shiftbook", *sys.argv[1:]])
-    result = study_recall(data, options, line, note if verbose else lambda _line: None)
+    tell = note if verbose else lambda _line: None
+    caps, policies = tuple(cap or ()), tuple(policy or ())
+    if name == "boundary":
+        result = asyncio.run(boundary.study_boundary(data, boundary.Options(caps, policies), line, tell))
+    else:
+        options = recall.Options(caps, tuple(size or ()), policies, meter or "chars")
+        result = recall.study_recall(data, options, line, tell)
+    if html is not None:
+        write_page(html, page_of(result))
     if json:
         print_data(result)
-        return
+    else:
+        _PRINTS[name](result)
+
+
+def _print_recall(result: Mapping[str, JsonValue]) -> None:
     asked = result["questions"]
     note(
         f"{result['chats']} chats, {asked['asked']} questions, {asked['skipped']} without usable labels, "
         f"{asked['mended']} with labels from the audit; tokens by {result['meter']}"
     )
     table(COLUMNS, list(_lines(result["table"])), right=COLUMNS[5:])
+
+
+def _print_boundary(result: Mapping[str, JsonValue]) -> None:
+    note(
+        f"{result['sessions']} sessions, {result['boundaries']} compactions; tokens by {result['meter']}; "
+        "the account of notes is by rule"
+    )
+    rows = [tuple(map(_cell, row)) for row in boundary_rows(result["table"])]
+    table(BOUNDARY_COLUMNS, rows, right=BOUNDARY_COLUMNS[3:])
+
+
+def _cell(value: str | float | None) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
+
+
+_PRINTS = {"recall": _print_recall, "boundary": _print_boundary}
 
 
 COLUMNS = (

@@ -13,6 +13,7 @@ from shiftbook.sessions.formats import FORMATS, count_sessions, each_session, op
 from shiftbook.sessions.normal import (
     Answer,
     CallPart,
+    Compaction,
     MissingPart,
     Notice,
     PersonText,
@@ -30,6 +31,7 @@ __all__ = [
     "Answer",
     "BrokenLine",
     "CallPart",
+    "Compaction",
     "Mark",
     "MissingPart",
     "Notice",

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from shiftbook.sessions.normal import (
     Answer,
     CallPart,
+    Compaction,
     MissingPart,
     Notice,
     PersonText,
@@ -68,6 +69,7 @@ class Draft:
         self._replies: dict[Hashable, OpenReply] = {}
         self._waiting: dict[str, list[tuple[OpenReply, deque[int]]]] = {}
         self._answered: set[str] = set()
+        self._compactions: list[Compaction] = []
 
     def name(self, what: str, times: int = 1) -> None:
         """Count something that was left out or set aside."""
@@ -85,6 +87,12 @@ class Draft:
         """Something in the person's place that no person said."""
         self.name(what)
         self._steps.append(((line, 0), Notice(at_ms, what, line)))
+
+    def compaction(self, text: str, at_ms: int | None, line: int) -> None:
+        """The account in place of everything before it, beside the notice that stands for it in the steps."""
+        if self._compactions and self._compactions[-1].line == line:
+            text = "\n".join((self._compactions.pop().text, text))
+        self._compactions.append(Compaction(at_ms, text, line))
 
     def reply(
         self, key: Hashable, at_ms: int | None, model: str | None, message_id: str | None, line: int
@@ -149,4 +157,5 @@ class Draft:
             named=tuple(self._named.items()),
             sidechains_skipped=sidechains_skipped,
             requests_in_file=len(self._replies) if requests_in_file is None else requests_in_file,
+            compactions=tuple(self._compactions),
         )

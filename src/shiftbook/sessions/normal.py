@@ -3,7 +3,8 @@
 Every reader ends here, whatever the format; what drives or measures a session knows only these values.
 A `Session` is a row of steps. A step is a person's words, a notice, or a model's reply with the recorded
 answers to its calls. What the format left out (reasoning, images) stands as a `MissingPart` that names
-it; the text of a notice is left behind on purpose, so that it can never pass for a person's words.
+it; the text of a notice is left behind on purpose, so that it can never pass for a person's words; that of a
+compaction stands apart from the steps.
 
 It refuses nothing and reads nothing: these are plain values. A field that the file does not record is
 None, never 0, "" or a guess.
@@ -126,6 +127,18 @@ Step = PersonText | Notice | Reply
 
 
 @dataclass(frozen=True, slots=True)
+class Compaction:
+    """The account that a tool put in place of everything before it. It is no step: nobody said it.
+
+    In the steps a `Notice` of the same `line` stands where it was.
+    """
+
+    at_ms: int | None
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
     """One recorded session.
 
@@ -143,6 +156,7 @@ class Session:
     named: tuple[tuple[str, int], ...]
     sidechains_skipped: int
     requests_in_file: int
+    compactions: tuple[Compaction, ...] = ()
 
     @property
     def replies(self) -> tuple[Reply, ...]:

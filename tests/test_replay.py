@@ -37,9 +37,12 @@ def long_tape(path: Path, replies: int = 30) -> Path:
     tape = Tape().said("Count every shelf of the library.")
     for number in range(replies):
         call = {"type": "tool_use", "id": f"c{number}", "name": "count", "input": {"shelf": number}}
+        if number >= replies - 5:
+            call["input"] = {"after": "place 7001"}
         tape.replied({"type": "text", "text": f"Now shelf {number}."}, call)
         books = ", ".join(f"book {number * 37 + each} at place {each}" for each in range(60))
-        tape.answered(f"c{number}", f"Shelf {number}: {books}.")
+        odd = " One book stands at place 7001." if number == 0 else ""
+        tape.answered(f"c{number}", f"Shelf {number}: {books}.{odd}")
     tape.replied({"type": "text", "text": "All shelves are counted."})
     for line in tape.lines:
         if line["type"] == "assistant":
@@ -61,6 +64,13 @@ def test_every_policy_sends_every_request_and_has_every_figure(tmp_path: Path, p
     assert found["cost"] is not None
     assert found["cost"] > 0
     assert found["cached_share"] is not None
+    held = {kind: found["survival"][kind] for kind in ("numbers", "paths")}
+    assert held["paths"] == {"of": 0, "held": 0, "share": None}
+    assert held["numbers"]["of"] == 5
+    # Five calls name what the first shelf showed and no later one did. The first of them stands in the prompt
+    # of the others, so a window that dropped the shelf lacks the name once.
+    expected = {"transcript": (5,), "window": (4,)}
+    assert held["numbers"]["held"] in expected.get(policy, (4, 5))
     over = found["over_window"]
     assert over == sum(size > 6_000 for size in found["sizes"])
     if policy == "transcript":

@@ -16,9 +16,15 @@ from typing import TypedDict
 
 from shiftbook import rerun
 from shiftbook.economics.cache_request import Ttl
-from shiftbook.entries import EpochOpened
+from shiftbook.entries import MODEL_VISIBLE, Entry, EpochOpened, ModelAnswered, ModelAsked
 from shiftbook.journal.open import MEMORY, open_store
+from shiftbook.journal.promises import Store
+from shiftbook.messages import Block, Call
+from shiftbook.prompt.render import render_entry
 from shiftbook.sessions import Session
+from shiftbook.studies.identifiers import KINDS, Identifier, identifiers
+from shiftbook.studies.survival import texts_of
+from shiftbook.verify.prompts import Prompts
 from shiftbook.views import OwnRequests, entries_of, run_figures
 from shiftbook.views.figures import PromptTokens
 from shiftbook.views.own_requests import OwnPrices
@@ -40,9 +46,20 @@ class Sizes:
     fixed: int
 
 
+class Survival(TypedDict):
+    """Identifiers of one kind: used by calls, held by the prompts, the share; None when none was used."""
+
+    of: int
+    held: int
+    share: float | None
+
+
 class PolicyFigures(TypedDict):
     """What one policy sent. None is "not known"; `rebuilds` counts prompts begun anew after the first.
 
+    `survival` has the kinds of identifiers: of those that a call used and that had stood in the run before,
+    how many stood in the very prompt that was answered. What is lacking was known from elsewhere, guessed, or
+    would have had to be looked for.
     `sizes` are the tokens of each request's prompt, in order. `over_window` is None without a window.
     """
 
@@ -52,6 +69,7 @@ class PolicyFigures(TypedDict):
     cost: float | None
     rebuilds: int
     state: str
+    survival: dict[str, Survival]
     over_window: int | None
     sizes: list[int]
 
@@ -75,9 +93,10 @@ async def replay(
     try:
         done = await rerun.rerun(store, session, settings, run="replay")
         figures = await run_figures(store, "replay", own=own)
-        opened = 0
+        opened, held = 0, _Held(store, "replay")
         async for entry in entries_of(store, "replay", 0):
             opened += isinstance(entry.what, EpochOpened)
+            await held.take(entry)
     finally:
         await store.close()
     return PolicyFigures(
@@ -87,9 +106,60 @@ async def replay(
         cost=figures["cost"],
         rebuilds=max(0, opened - 1),
         state=done.summary.state,
+        survival=held.told(),
         over_window=None if window is None else sum(size > window for size in own.sizes),
         sizes=list(own.sizes),
     )
+
+
+class _Held:
+    """Identifiers of a run in progress: which have stood anywhere, which stand in the open prompt."""
+
+    def __init__(self, store: Store, run: str) -> None:
+        self._prompts = Prompts(store, run)
+        self._epoch, self._blocks = -1, 0
+        self._shown: set[Identifier] = set()
+        self._stood: set[Identifier] = set()
+        self._of = dict.fromkeys(KINDS, 0)
+        self._held = dict.fromkeys(KINDS, 0)
+
+    async def take(self, entry: Entry) -> None:
+        """The next entry of the run."""
+        await self._prompts.take(entry)
+        if isinstance(entry.what, ModelAsked):
+            self._show()
+        elif isinstance(entry.what, ModelAnswered):
+            self._use(entry.what)
+        if type(entry.what) in MODEL_VISIBLE:
+            for block in render_entry(entry):
+                self._stood |= _identifiers(block)
+
+    def told(self) -> dict[str, Survival]:
+        """The figures so far."""
+        return {
+            kind: Survival(of=of, held=self._held[kind], share=self._held[kind] / of if of else None)
+            for kind, of in self._of.items()
+        }
+
+    def _show(self) -> None:
+        prompt = self._prompts.prompt
+        if prompt is None:
+            return
+        if prompt.epoch != self._epoch:
+            self._epoch, self._blocks, self._shown = prompt.epoch, 0, set()
+        for block in prompt.blocks[self._blocks :]:
+            self._shown |= _identifiers(block)
+        self._blocks = len(prompt.blocks)
+
+    def _use(self, answered: ModelAnswered) -> None:
+        calls = tuple(part for part in answered.parts if isinstance(part, Call))
+        for each in _identifiers(Block("assistant", calls)) & self._stood:
+            self._of[each[0]] += 1
+            self._held[each[0]] += each in self._shown
+
+
+def _identifiers(block: Block) -> set[Identifier]:
+    return {each for text in texts_of(block) for each in identifiers(text)}
 
 
 def sizes_for(cap: int | None, mark: int | None, fixed: int | None) -> Sequence[Sizes]:

@@ -14,6 +14,7 @@ from shiftbook._version import VERSION
 from shiftbook.cli.measured import tell_checks, tell_one, tell_table
 from shiftbook.cli.options import Json, Verbose, is_verbose
 from shiftbook.cli.output import data, note, write_page
+from shiftbook.cli.survival import tell_survival
 from shiftbook.cli.words import count
 from shiftbook.clock import SystemClock
 from shiftbook.economics.price_book import context_window, price_source, prices_at
@@ -78,6 +79,13 @@ def command(
             help="Predict each cache from prompt sizes and stamps alone and compare with what was recorded.",
         ),
     ] = False,
+    survival: Annotated[
+        bool,
+        typer.Option(
+            "--survival",
+            help="Tell what each recorded compaction kept of what stood before it and was needed after it.",
+        ),
+    ] = False,
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:
@@ -86,6 +94,11 @@ def command(
     Nothing is sent anywhere and nothing is written but the page. Prices are those of `genai-prices` on the
     day of each request; a price or a count that is not known makes a sum unknown, never smaller.
     """
+    if survival + check_cache + (html is not None) > 1:
+        raise BadInput("--survival, --check-cache and --html each answer a question of their own: give one.")
+    if survival:
+        tell_survival(paths, json)
+        return
     if ttl not in (None, "5m", "1h"):
         raise BadInput(f"--ttl {ttl} is no life of a cache that is priced: give 5m or 1h.")
     if rebuilt < 1 or (window is not None and window < 1):

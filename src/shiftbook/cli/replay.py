@@ -18,6 +18,7 @@ from shiftbook.errors import BadInput
 from shiftbook.policies.registry import POLICIES, policy_named
 from shiftbook.replay import PolicyFigures, Sizes, replay, sizes_for
 from shiftbook.sessions import Session, open_session
+from shiftbook.studies.identifiers import KINDS
 
 
 def command(
@@ -89,7 +90,8 @@ def command(
 
     Tokens are those of our prompts by our meter, cached as the vendor's rules would serve them at the
     recorded times, at today's prices. Output is what is to be seen of the recorded replies, the same for all.
-    The policy transcript has no cap here.
+    The policy transcript has no cap here. Paths to hex: of the identifiers that a call used and that had
+    stood in the run before, the share that stood in the prompt that was answered.
     """
     if ttl not in TTLS:
         raise BadInput(f"--ttl {ttl} is no life of a cache: give one of {', '.join(TTLS)}.")
@@ -173,6 +175,7 @@ def _tell(sizes: Sizes, found: Mapping[str, PolicyFigures]) -> None:
         "cached",
         "cost",
         "rebuilds",
+        *KINDS,
         "over the window",
         "",
     )
@@ -185,12 +188,17 @@ def _tell(sizes: Sizes, found: Mapping[str, PolicyFigures]) -> None:
             "?" if each["cached_share"] is None else f"{each['cached_share']:.1%}",
             "?" if each["cost"] is None else f"${each['cost']:,.2f}",
             f"{each['rebuilds']:,}",
+            *(_share(each["survival"][kind]["share"]) for kind in KINDS),
             _tokens(each["over_window"]),
             "" if each["state"] == "finished" else each["state"],
         )
         for name, each in found.items()
     ]
     table(columns, rows, right=columns[1:-1])
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _tokens(value: int | None) -> str:

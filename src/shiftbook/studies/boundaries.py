@@ -66,7 +66,7 @@ def boundaries(session: Session) -> list[Boundary]:
     turn = start = 0
     for number, place in enumerate(marks, 1):
         for step in session.steps[start:place]:
-            before |= identifiers("\n".join(_said(step)))
+            before |= identifiers("\n".join(said(step)))
             turn += isinstance(step, Reply)
         end = marks[number] if number < len(marks) else len(session.steps)
         uses = tuple(_uses(session.steps[place + 1 : end], before))
@@ -92,7 +92,7 @@ def _uses(steps: Sequence[Step], before: set[Identifier]) -> Iterator[Use]:
             words = own if own.strip() else words
             if needed:
                 yield Use(words, frozenset(needed))
-        seen |= identifiers("\n".join(_said(step)))
+        seen |= identifiers("\n".join(said(step)))
 
 
 def _inputs(reply: Reply) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _inputs(reply: Reply) -> Iterator[str]:
         yield from texts_in(call.raw_arguments if given is None else given)
 
 
-def _said(step: Step) -> Iterator[str]:
+def said(step: Step) -> Iterator[str]:
     """Every text of a step: words, the inputs of calls, and answers."""
     match step:
         case PersonText(text=text):

@@ -1,0 +1,97 @@
+"""`measure --survival`: what recorded compactions kept, told to a person or a script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from shiftbook.cli.output import data, line, note, table
+from shiftbook.cli.words import count
+from shiftbook.errors import BadInput, SessionUnreadable
+from shiftbook.measure.survival import Part, Survived, parts_row, pooled, survival_row, survived
+from shiftbook.sessions import Session, each_session, files_under
+from shiftbook.tokens import BpeMeter
+
+MEANING = (
+    "Kept: of all that stood before, what stands in the account. Needed: of what a later call used and "
+    "nobody had shown again, what stands in it. Decisions are sentences with a deciding word, kept when half "
+    "of their long words are: a rough and generous measure."
+)
+
+
+def tell_survival(paths: Sequence[Path], json: bool) -> None:
+    """Print it. Raises `BadInput` when nothing of what was named is a session with its words."""
+    meter = BpeMeter()
+    read = 0
+    found: list[tuple[Session, list[Survived]]] = []
+    for session in _sessions(paths):
+        read += 1
+        if session.compactions and (compactions := survived(session, meter)):
+            found.append((session, compactions))
+    if not read:
+        raise BadInput("There is no session with its words in what was named: name files that `rerun` reads.")
+    kept, needed = pooled(each for _, many in found for each in many)
+    if json:
+        data(
+            {
+                "sessions": [
+                    {
+                        "path": session.source,
+                        "format": session.format,
+                        "number": session.number,
+                        "compactions": [survival_row(each) for each in many],
+                    }
+                    for session, many in found
+                ],
+                "all": {"kept": parts_row(kept), "needed": parts_row(needed)},
+            }
+        )
+        return
+    whole = sum(len(many) for _, many in found)
+    if not whole:
+        line(f"{count(read, 'session')}, and no recorded compaction with replies before and after it.")
+        return
+    columns = ("session", "after turn", "account", *(f"{kind} needed" for kind in needed))
+    rows = [
+        (
+            session.source.replace("\\", "/").rsplit("/", 1)[-1],
+            f"{each.turn:,}",
+            f"{each.tokens:,}",
+            *(_of(part) for part in each.needed.values()),
+        )
+        for session, many in found
+        for each in many
+    ]
+    table(columns, rows, right=columns[1:])
+    line("")
+    _tell_all(kept, needed)
+    line("")
+    line(f"{count(whole, 'compaction')} in {count(read, 'session')}; account: its tokens by our meter.")
+    line(MEANING)
+
+
+def _tell_all(kept: Mapping[str, Part], needed: Mapping[str, Part]) -> None:
+    none = Part(0, 0)
+    rows = [
+        (kind, f"{part.of:,}", _share(part), f"{needed.get(kind, none).of:,}", _share(needed.get(kind, none)))
+        for kind, part in kept.items()
+    ]
+    columns = ("all compactions", "stood before", "kept", "needed after", "held")
+    table(columns, rows, right=columns[1:])
+
+
+def _sessions(paths: Sequence[Path]) -> Iterator[Session]:
+    for path, named in files_under(paths):
+        try:
+            yield from each_session(path)
+        except SessionUnreadable as fault:
+            if named:
+                note(f"left out: {path}: {fault.what}")
+
+
+def _of(part: Part) -> str:
+    return f"{part.held:,} of {part.of:,}" if part.of else "-"
+
+
+def _share(part: Part) -> str:
+    return "-" if part.share is None else f"{part.share:.3f}"

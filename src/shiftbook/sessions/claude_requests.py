@@ -9,17 +9,24 @@ Lines link to a parent. A request that does not lie on the way from the last lin
 rewound: it is priced on a branch of its own, "rewind-N". A parent that is not in the file counts as the
 line before. Sidechain lines are a sub-agent's, one branch an `agentId`, else one a chain.
 
+Most of a file are results of tools, and no row comes of them. A line of the user or of bookkeeping without
+a word of usage or compaction is not parsed: its links are taken by pattern (`_passed_over`), and whether
+its text is sound is not looked at.
+
 A `compact_boundary` line marks a compaction, and so does a summary line that has none before it. A
 compaction without any line (the tool clears old results silently) is left to who looks at the figures.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from shiftbook.economics.usage_forms import anthropic, anthropic_passes
 from shiftbook.sessions.loose import inner, stamp_ms, text, whole
+from shiftbook.sessions.normal import RecordedUsage
 from shiftbook.sessions.requests import Kind, RecordedRequests
 from shiftbook.sessions.rows import MISSING, RowDraft, Seen, recorded
 from shiftbook.sessions.source import Source
@@ -30,6 +37,41 @@ NAME = "claude-code"
 _NO_PARENT = -1
 _HELPERS: Mapping[str, Kind] = {"acompact": "compaction", "aprompt_suggestion": "other"}
 """Openings of the agent ids that Claude Code gives its own helpers."""
+
+
+_HEAD = re.compile(rb'\{(?:"[A-Za-z]+":(?:"[^"\\]*"|null|true|false|[0-9]+),)*')
+"""The plain fields at the start of a line, up to the first that holds more or an escape."""
+_SPOKEN = (b'"type":"assistant"', b'"type":"user"', b'"type":"system"')
+_USAGE, _COMPACT = b'"usage"', b"ompact"
+"""Without either of these a line tells of no request and no compaction."""
+
+
+def _passed_over(line: bytes) -> dict[str, object] | None:
+    """The links of a line of which no row can come, or None: the line must be parsed.
+
+    What stands before the first object or list belongs to the line itself. The one "uuid" in it is taken for
+    the line's own wherever it stands; with a second one the line is parsed.
+    """
+    if _USAGE in line or _COMPACT in line or line[-1:] != b"}":
+        return None
+    head = _HEAD.match(line)
+    at = line.find(b'"uuid":"')
+    if head is None:
+        return None
+    plain = head[0]
+    if at < 0:
+        other = b'"type":"' in plain and not any(kind in plain for kind in _SPOKEN)
+        return json.loads(plain[:-1] + b"}") if other and b'"uuid"' not in line else None
+    if line.find(b'"uuid"', at + 1) >= 0 or line[at - 1 : at] == b"\\":
+        return None
+    if b'"type":"user",' not in plain or b'"parentUuid":' not in plain or b'"isSidechain":' not in plain:
+        return None
+    start = at + len(b'"uuid":"')
+    uuid = line[start : line.find(b'"', start)]
+    if b"\\" in uuid or not uuid.isascii():
+        return None
+    fields: dict[str, object] = json.loads(plain[:-1] + b"}")
+    return fields | {"uuid": uuid.decode("ascii")}
 
 
 @dataclass(slots=True)
@@ -176,26 +218,25 @@ class _File:
         self._links.settle()
         all_side = self._lines[True] > 0 and self._lines[False] == 0
         self._lay_branches()
-        copied: int | None = None
+        copied: _Request | None = None
         for request in self._requests.values():
-            usage = MISSING if request.usage is None else recorded(anthropic(request.usage))
             if request.request and self._seen.again(NAME, request.key):
                 self._draft.copy()
-                copied = usage.prompt
+                copied = request
                 continue
             if copied is not None and not request.side:
-                self._draft.mark("resume", request.line, at_ms=request.at_ms, tokens=copied)
+                tokens = _passes(copied)[-1].prompt
+                self._draft.mark("resume", request.line, at_ms=request.at_ms, tokens=tokens)
                 copied = None
             self._rows_of(request, all_side)
         return self._draft.closed()
 
     def _rows_of(self, request: _Request, all_side: bool) -> None:
-        kind: Kind = "subagent" if request.side else "main"
-        for opening, helper in _HELPERS.items():
-            if request.side and (request.agent or "").startswith(opening):
-                kind = helper
-        passes = [MISSING] if request.usage is None else map(recorded, anthropic_passes(request.usage))
-        *summaries, answer = passes
+        kind: Kind = "main"
+        if request.side:
+            agent = request.agent or ""
+            kind = next((kind for opening, kind in _HELPERS.items() if agent.startswith(opening)), "subagent")
+        *summaries, answer = _passes(request)
         branch = request.agent or "agent" if all_side else request.branch
         for usage in summaries:
             self._draft.row(
@@ -248,11 +289,20 @@ class _File:
             request.branch = name
 
 
-def requests(source: Source, seen: Seen) -> Iterator[RecordedRequests]:
-    """A file is one session."""
+def _passes(request: _Request) -> list[RecordedUsage]:
+    """What the vendor billed for a request: summaries inside it, then the answer."""
+    if request.usage is None:
+        return [MISSING]
+    if "iterations" not in request.usage:
+        return [recorded(anthropic(request.usage))]
+    return [recorded(usage) for usage in anthropic_passes(request.usage)]
+
+
+def requests(source: Source, seen: Seen, *, quick: bool = True) -> Iterator[RecordedRequests]:
+    """A file is one session. Without `quick` every line is parsed, for the same rows in more time."""
     file = _File(source, seen)
     for number, line in raw_lines(source, file.faults):
-        value = parsed(line, number, file.faults)
+        value = (_passed_over(line) if quick else None) or parsed(line, number, file.faults)
         if value is not None:
             file.take(value, number)
     yield file.closed()

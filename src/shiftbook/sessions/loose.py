@@ -62,6 +62,8 @@ def stamp_ms(value: Mapping[str, object], key: str) -> int | None:
 
 
 def _number_ms(number: float) -> int | None:
+    if not 1e8 < number < 1e21:
+        return None
     for unit in (1_000, 1, 1 / 1_000, 1 / 1_000_000):
         # Seconds, milliseconds, microseconds, nanoseconds: 1e12 ms is the year 2001.
         if 1e12 <= number * unit < 1e14:

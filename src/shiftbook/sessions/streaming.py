@@ -83,7 +83,7 @@ def raw_lines(source: Source, faults: Faults) -> Iterator[tuple[int, bytes]]:
 def parsed(line: bytes, number: int, faults: Faults) -> Mapping[str, object] | None:
     """The JSON object that a line is, or None and a fault."""
     try:
-        value = json.loads(line)
+        value = json.loads(line.decode("utf-8", "surrogatepass"))
     except UnicodeDecodeError:
         faults.add(number, "is not UTF-8 text")
         return None

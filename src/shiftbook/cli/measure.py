@@ -27,6 +27,7 @@ from shiftbook.measure.series import series_of
 from shiftbook.measure.session import Choices, Measured, measured, usage_share
 from shiftbook.measure.told import session_row
 from shiftbook.sessions import RecordedRequests, Unmeasured, walk_requests
+from shiftbook.views.recorded import MEASURED
 
 
 def command(
@@ -142,7 +143,7 @@ def _prices(now_ms: int) -> Prices:
 def _read(paths: Sequence[Path]) -> Iterator[RecordedRequests | Unmeasured]:
     """Every session that holds a request, and on a terminal's stderr how many there were so far."""
     shown = sys.stderr.isatty()
-    for number, each in enumerate(walk_requests(paths), start=1):
+    for number, each in enumerate(walk_requests(paths, MEASURED), start=1):
         if shown:
             sys.stderr.write(f"\r{number:,} read")
             sys.stderr.flush()

@@ -145,7 +145,7 @@ words = st.sampled_from(['say "uuid":"n1" twice', "usage", "compact", "a\nb", "\
 @st.composite
 def claude_lines(draw: st.DrawFn) -> bytes:
     """Lines as Claude Code writes them, linked anyhow."""
-    lines = []
+    lines: list[dict[str, object]] = []
     for number in range(draw(st.integers(1, 14))):
         kind = draw(st.sampled_from(["user", "user", "assistant", "system", "file-history-snapshot"]))
         if kind == "file-history-snapshot":

@@ -41,6 +41,7 @@ VERBS = {
     "study": "study",
     "export": "export",
     "import": "import_",
+    "copy": "copy",
 }
 """Each verb and its module in this folder, in the order of `--help`."""
 

@@ -14,10 +14,10 @@ Db = Annotated[
     str | None,
     typer.Option(
         "--db",
-        metavar="PATH",
+        metavar="ADDRESS",
         show_default=False,
-        help="The journal's SQLite file. Else SHIFTBOOK_DB, else `db` under [tool.shiftbook] in the nearest "
-        "pyproject.toml, else ./shiftbook.db.",
+        help="The journal: a SQLite file or postgresql://USER@HOST/NAME. Else SHIFTBOOK_DB, else `db` under "
+        "[tool.shiftbook] in the nearest pyproject.toml, else ./shiftbook.db.",
     ),
 ]
 RunId = Annotated[

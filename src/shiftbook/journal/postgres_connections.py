@@ -94,19 +94,21 @@ class Connections:
 
     async def _run(self, job: Job[T], again: Job[T] | None) -> T:
         until_ms: float | None = None
+        unsure: StoreError | None = None
         pause_ms = float(PAUSE_MS_MIN)
         while True:
             try:
                 return await self._attempt(job)
             except _Away as away:
                 if away.uncertain:
+                    unsure = away.reason
                     if again is None:
-                        raise away.reason from None
+                        raise unsure from None
                     job = again
                 now_ms = self.clock.steady_ms()
                 until_ms = now_ms + self._away_ms if until_ms is None else until_ms
                 if now_ms >= until_ms:
-                    raise away.reason from None
+                    raise unsure or away.reason from None
             await self.clock.sleep_ms(min(pause_ms, until_ms - now_ms))
             pause_ms = min(pause_ms * 2, PAUSE_MS_MAX)
 

@@ -6,6 +6,8 @@ server's detail and context are left out, and the driver's error is not chained,
 
 from __future__ import annotations
 
+import re
+
 from shiftbook.errors import Damaged, NotCanonical, ShiftbookError, StoreError, StoreUnusable
 
 NOTHING = "nothing of this was written"
@@ -56,15 +58,14 @@ _CLASSES: dict[str, tuple[type[StoreError], str]] = {
 }
 
 _REFUSED_AT_THE_DOOR = (
-    ("password authentication failed", "28P01"),
-    ("no password supplied", "28P01"),
-    ("pg_hba.conf", "28000"),
-    ("authentication failed", "28000"),
-    ("role ", "28000"),
-    ("database ", "3D000"),
-    ("permission denied for database", "42501"),
-    ("too many clients", "53300"),
-    ("connection slots", "53300"),
+    (re.compile(r"password authentication failed|no password supplied"), "28P01"),
+    (
+        re.compile(r"pg_hba\.conf|authentication failed|role .* does not exist|not permitted to log in"),
+        "28000",
+    ),
+    (re.compile(r"database .* does not exist"), "3D000"),
+    (re.compile(r"permission denied for database"), "42501"),
+    (re.compile(r"too many (?:clients|connections)|connection slots"), "53300"),
 )
 """What a server says when it does not let a client in, where the driver passes on no code with it."""
 
@@ -114,7 +115,7 @@ def door_code(error: Exception) -> str:
     said = str(error)
     if "FATAL" not in said and "no password supplied" not in said:
         return ""
-    return next((code for mark, code in _REFUSED_AT_THE_DOOR if mark in said), "")
+    return next((code for mark, code in _REFUSED_AT_THE_DOOR if mark.search(said)), "")
 
 
 def lost(name: str) -> StoreError:

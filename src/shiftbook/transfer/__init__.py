@@ -12,7 +12,8 @@ the same import takes it up again. The price is memory: an import holds the run 
 Refused, with the line's number: what no export wrote. A foreign session is not an export.
 """
 
+from shiftbook.transfer.copy import Copied, copy_run, runs_of
 from shiftbook.transfer.export import export_run
 from shiftbook.transfer.write import Imported, import_run
 
-__all__ = ["Imported", "export_run", "import_run"]
+__all__ = ["Copied", "Imported", "copy_run", "export_run", "import_run", "runs_of"]

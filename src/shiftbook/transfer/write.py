@@ -39,11 +39,12 @@ async def import_run(store: Store, lines: Iterable[str] | AsyncIterable[str]) ->
         for line in lines:
             reader.take(line)
     whole = reader.whole()
-    await _write(store, whole)
+    await write_whole(store, whole)
     return Imported(whole.run, len(whole.rows), len(whole.blobs), len(whole.items))
 
 
-async def _write(store: Store, whole: WholeRun) -> None:
+async def write_whole(store: Store, whole: WholeRun) -> None:
+    """Write a run that the store does not have, in one commit. Raises as `import_run` does."""
     # The lease's epoch becomes the exporter's: no entry is above it, and the next holder's will be.
     try:
         lease = await store.leases.take(whole.run, this_process(), LEASE_MS, new=True, above=whole.epoch - 1)

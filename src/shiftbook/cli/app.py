@@ -29,6 +29,8 @@ VERBS = {
     "run": "run",
     "resume": "resume",
     "send": "send",
+    "worker": "worker",
+    "workers": "workers",
     "rerun": "rerun",
     "measure": "measure",
     "replay": "replay",

@@ -11,10 +11,15 @@ from shiftbook.cli.live import Live
 from shiftbook.cli.messages import message_of
 from shiftbook.cli.options import Cap, Db, Fixed, Json, Mark, PolicyName, Verbose
 from shiftbook.cli.outcome import Ending, see_through
+from shiftbook.cli.output import data, line, note
 from shiftbook.cli.places import journal
+from shiftbook.cli.words import count
 from shiftbook.run.agent import Agent
 from shiftbook.run.loop import start
 from shiftbook.run.reference import Overrides, load_agent
+from shiftbook.workers.board import board
+from shiftbook.workers.entering import enter
+from shiftbook.workers.queue import open_queue
 
 
 def command(
@@ -43,6 +48,16 @@ def command(
         list[str] | None,
         typer.Option("--tag", metavar="TAG", show_default=False, help="A tag of the run; may be repeated."),
     ] = None,
+    queue: Annotated[
+        bool,
+        typer.Option("--queue", help="Leave the run to a worker, on PostgreSQL: print its id and return."),
+    ] = False,
+    priority: Annotated[
+        int,
+        typer.Option(
+            "--priority", metavar="N", help="With --queue: of two runs that wait, the greater goes first."
+        ),
+    ] = 0,
     policy: PolicyName = None,
     cap: Cap = None,
     mark: Mark = None,
@@ -58,6 +73,9 @@ def command(
     """
     said = message_of(message, text, needed=True)
     loaded = load_agent(agent, Overrides(policy=policy, cap=cap, mark=mark, fixed=fixed))
+    if queue:
+        asyncio.run(_queue(loaded, said or "", run_id, tag or [], priority, db, json))
+        return
     raise typer.Exit(asyncio.run(_run(loaded, said, run_id, tag or [], db, json)))
 
 
@@ -68,3 +86,21 @@ async def _run(
     async with journal(db, create=True) as store:
         handle = await start(store, agent, message, run=run_id, tags=tags, watcher=live)
         return await see_through(store, handle, live, Ending(db=db, json=json))
+
+
+async def _queue(
+    agent: Agent, message: str, run_id: str | None, tags: list[str], priority: int, db: str | None, json: bool
+) -> None:
+    async with journal(db, create=True) as store:
+        queue = await open_queue(store, create=True)
+        assert queue is not None
+        run = await enter(queue, agent, message, run=run_id, tags=tags, priority=priority)
+        seen = await board(store)
+    if json:
+        data({"run": run, "queued": True})
+    else:
+        line(run)
+    if not seen["workers"]:
+        note("No worker was seen here yet: `shiftbook worker` starts one.")
+    else:
+        note(f"Run {run} waits for a worker; {count(len(seen['workers']), 'worker')} seen within a day.")

@@ -15,6 +15,8 @@ from shiftbook.cli.places import journal, run_meant
 from shiftbook.cli.words import quoted
 from shiftbook.errors import BadInput
 from shiftbook.run.mail import post, post_rule
+from shiftbook.workers.entering import Waking
+from shiftbook.workers.queue import open_queue
 
 
 def command(
@@ -50,7 +52,7 @@ def command(
 ) -> None:
     """Send a message to a run; a process that has it at work takes it in at its next boundary.
 
-    A run that rests is taken up with it by `shiftbook resume`.
+    A run that rests is taken up with it by `shiftbook resume`, one that was begun with `--queue` by a worker.
     """
     given = list(words or [])
     run = None if last or not given else given.pop(0)
@@ -80,13 +82,17 @@ class Sent:
 async def _send(run: str | None, last: bool, sent: Sent, db: str | None, json: bool) -> None:
     async with journal(db) as store:
         name = await run_meant(store, run, last)
+        queue = await open_queue(store)
+        wake = None if queue is None else Waking(queue)
         if sent.key is None:
-            item = await post(store, name, sent.text)
+            item = await post(store, name, sent.text, inbox=wake)
         else:
-            item = await post_rule(store, name, sent.key, sent.text, withdrawn=sent.withdrawn)
+            item = await post_rule(store, name, sent.key, sent.text, withdrawn=sent.withdrawn, inbox=wake)
         lease = await store.leases.look(name)
     if json:
         data({"run": name, "item": item})
+    elif wake is not None and wake.woken:
+        note(f"Sent to run {name}; a worker takes it in.")
     elif lease.holder is None:
         again = quoted("shiftbook", "resume", name, *(["--db", db] if db is not None else []))
         note(f"Sent to run {name}, which nobody has at work now: {again}")

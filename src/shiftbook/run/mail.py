@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol
 
 from shiftbook import canonical
 from shiftbook.clock import Clock, SystemClock
@@ -28,15 +29,30 @@ async def move_mail(desk: Desk) -> None:
     desk.mail = False
 
 
-async def post(store: Store, run: str, message: str | UserContent, *, clock: Clock | None = None) -> str:
+class Mailbox(Protocol):
+    """Where an item goes: a store's inbox, or one that also wakes a worker."""
+
+    async def put(self, run: str, item: InboxItem) -> bool:
+        """Put an item at the end. False, and nothing written, when an item of that id was put in before."""
+        ...
+
+
+async def post(
+    store: Store,
+    run: str,
+    message: str | UserContent,
+    *,
+    clock: Clock | None = None,
+    inbox: Mailbox | None = None,
+) -> str:
     """Put a person's message into a run's inbox, from whatever process; returns the item's id.
 
     The holder moves it into the journal at its next boundary; a run that rests is taken up by `resume`.
-    Raises `BadInput` for what no entry could hold.
+    `inbox` stands in for the store's. Raises `BadInput` for what no entry could hold.
     """
     clock = clock or SystemClock()
     item = inbox_item(clock.new_run_id(), PersonSaid(content_of(message)), clock.now_ms())
-    await store.inbox.put(run, item)
+    await (inbox or store.inbox).put(run, item)
     return item.id
 
 
@@ -62,6 +78,7 @@ async def post_rule(
     *,
     withdrawn: bool = False,
     clock: Clock | None = None,
+    inbox: Mailbox | None = None,
 ) -> str:
     """Put a person's standing rule, or its withdrawal, into a run's inbox; returns the item's id.
 
@@ -75,7 +92,7 @@ async def post_rule(
     clock = clock or SystemClock()
     rule = RuleSet(key, text, "person", withdrawn)
     item = inbox_item(clock.new_run_id(), rule, clock.now_ms())
-    await store.inbox.put(run, item)
+    await (inbox or store.inbox).put(run, item)
     return item.id
 
 

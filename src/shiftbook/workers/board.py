@@ -1,0 +1,155 @@
+"""Who holds what: the workers of a journal and the runs that are at work, told as plain rows.
+
+It reads and never writes, so it can be asked of a replica. A worker is listed as long as it was seen within a
+day; whether it still lives is told by when it was seen last. A run is listed while its lease lives, whoever
+holds it: a worker, or a person's `shiftbook run`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from shiftbook.errors import BadInput
+from shiftbook.journal.postgres import PostgresStore
+from shiftbook.journal.postgres_database import Database
+from shiftbook.journal.promises import Store
+from shiftbook.views.rows import stamp
+from shiftbook.workers.queue import SCHEMA
+
+HELD_MAX = 1_000
+"""Runs at work that are listed at the most."""
+
+
+class WorkerRow(TypedDict):
+    """A worker. Stamps are ISO 8601 in UTC by the server's time; `agents` is empty when it takes all."""
+
+    worker: str
+    host: str
+    pid: int
+    concurrency: int
+    agents: list[str]
+    began: str
+    seen: str
+
+
+class HeldRow(TypedDict):
+    """A run at work. `since` is None when no worker has it; `last` is its newest entry."""
+
+    run: str
+    agent: str
+    state: str
+    host: str
+    pid: int
+    worker: str | None
+    since: str | None
+    lease: int
+    lease_ends_in_ms: int
+    entries: int
+    last: str
+    last_at: str
+
+
+class Waiting(TypedDict):
+    """How many wakes wait for a worker, are with one, and are due later."""
+
+    ready: int
+    at_work: int
+    later: int
+
+
+class Board(TypedDict):
+    """Everything that `shiftbook workers` tells."""
+
+    workers: list[WorkerRow]
+    held: list[HeldRow]
+    waiting: Waiting
+
+
+async def board(store: Store) -> Board:
+    """The workers of a journal and what is at work; `BadInput` for a journal that is not on PostgreSQL."""
+    if not isinstance(store, PostgresStore):
+        raise BadInput(
+            f"{store.name} is no PostgreSQL database, and only there are workers: give --db "
+            "postgresql://HOST/DATABASE."
+        )
+    return await store.connections.run(_board, again=_board)
+
+
+async def waiting(database: Database) -> Waiting:
+    """The queue's length; one query over the wakes that are there, not over all runs."""
+    ((ready, at_work, later),) = await database.rows(
+        f"SELECT (SELECT count(*) FROM {SCHEMA}.procrastinate_jobs WHERE status = 'todo'), "
+        f"(SELECT count(*) FROM {SCHEMA}.procrastinate_jobs WHERE status = 'doing'), "
+        f"(SELECT count(*) FROM {SCHEMA}.queued_runs WHERE due IS NOT NULL)"
+    )
+    return Waiting(ready=ready, at_work=at_work, later=later)
+
+
+async def _board(database: Database) -> Board:
+    ((layout,),) = await database.rows(f"SELECT to_regclass('{SCHEMA}.layout')")
+    if layout is None:
+        none = Waiting(ready=0, at_work=0, later=0)
+        held = await database.rows(_HELD.format(taken="NULL, NULL", joined=""), (HELD_MAX,))
+        return Board(workers=[], held=[_held(each) for each in held], waiting=none)
+    workers = await database.rows(
+        f"SELECT name, host, pid, concurrency, agents, {_MS.format('began')}, {_MS.format('seen')} "
+        f"FROM {SCHEMA}.workers ORDER BY name"
+    )
+    joined = f"LEFT JOIN {SCHEMA}.queued_runs AS queued ON queued.run = leases.run"
+    taken = f"queued.worker, {_MS.format('queued.taken')}"
+    held = await database.rows(_HELD.format(taken=taken, joined=joined), (HELD_MAX,))
+    return Board(
+        workers=[_worker(each) for each in workers],
+        held=[_held(each) for each in held],
+        waiting=await waiting(database),
+    )
+
+
+_MS = "(extract(epoch FROM {}) * 1000)::bigint"
+
+_HELD = """
+SELECT leases.run, runs.agent, runs.state, leases.host, leases.pid, leases.epoch,
+    leases.until_ms - shiftbook.now_ms(), last.position, kinds.name, last.at_ms, {taken}
+FROM shiftbook.leases
+JOIN shiftbook.runs ON runs.number = leases.number
+{joined}
+CROSS JOIN LATERAL (
+    SELECT position, at_ms, kind FROM shiftbook.entries WHERE entries.run = leases.number
+    ORDER BY position DESC LIMIT 1
+) AS last
+JOIN shiftbook.kinds ON kinds.number = last.kind
+WHERE leases.host IS NOT NULL AND leases.until_ms > shiftbook.now_ms()
+ORDER BY leases.host, leases.pid, leases.run
+LIMIT %s
+"""
+
+
+def _worker(row: tuple[Any, ...]) -> WorkerRow:
+    name, host, pid, concurrency, agents, began, seen = row
+    return WorkerRow(
+        worker=name,
+        host=host,
+        pid=pid,
+        concurrency=concurrency,
+        agents=list(agents),
+        began=stamp(began),
+        seen=stamp(seen),
+    )
+
+
+def _held(row: tuple[Any, ...]) -> HeldRow:
+    run, agent, state, host, pid, epoch, ends, entries, kind, at_ms, worker, taken = row
+    return HeldRow(
+        run=run,
+        agent=agent,
+        state=state,
+        host=host,
+        pid=pid,
+        worker=worker,
+        since=None if taken is None else stamp(taken),
+        lease=epoch,
+        lease_ends_in_ms=ends,
+        entries=entries,
+        last=kind,
+        last_at=stamp(at_ms),
+    )

@@ -1,0 +1,112 @@
+"""The jobs that procrastinate runs for us, and the loop of its that runs them.
+
+Two jobs: a wake, handed to the worker, and the upkeep, a periodic one that frees what a dead worker had in
+hand. Whatever a job raises, it stays in the queue and is tried again: the queue forgets nothing that it was
+not told to forget. What is meant to wait goes into our own due index instead, by the server's time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from shiftbook.workers.queue import UPKEEP, WAKE, Queue
+
+if TYPE_CHECKING:
+    from procrastinate import BaseRetryStrategy
+    from procrastinate.worker import Worker as Loop
+
+log = logging.getLogger("shiftbook")
+
+CARE = "shiftbook.upkeep"
+
+AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
+"""For a job that is to be tried again: any server's clock is past it, however this machine's is set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """How often a worker looks, beats and cleans up; milliseconds.
+
+    A job whose worker has not beaten for `stalled_ms` is taken from it. `poll_ms` is the longest that a wake
+    waits for a free worker whom no notice reached.
+    """
+
+    poll_ms: int = 2_000
+    heartbeat_ms: int = 5_000
+    stalled_ms: int = 20_000
+    upkeep_s: int = 5
+
+
+def register(queue: Queue, wake: Callable[[str], Awaitable[None]], beat: Beat) -> None:
+    """Tell procrastinate what the two jobs do."""
+
+    async def on_wake(run: str) -> None:
+        await wake(run)
+
+    async def on_upkeep(timestamp: int) -> None:
+        await upkeep(queue, beat)
+
+    app = queue.app
+    app.task(name=WAKE, retry=_always())(on_wake)
+    # No lock: a worker that dies in the upkeep must not keep the others from it.
+    kept = app.task(name=CARE, queue=UPKEEP, queueing_lock=CARE, priority=1_000_000)
+    app.periodic(cron=f"* * * * * */{beat.upkeep_s}")(kept(on_upkeep))
+
+
+async def upkeep(queue: Queue, beat: Beat) -> None:
+    """Give the jobs of workers that no longer beat back to the queue, and wake runs that nobody else will."""
+    from procrastinate.exceptions import ConnectorException, UniqueViolation
+    from procrastinate.jobs import Status
+
+    jobs = queue.app.job_manager
+    for job in await jobs.get_stalled_jobs(seconds_since_heartbeat=beat.stalled_ms / 1000):
+        try:
+            await jobs.retry_job(job, retry_at=AT_ONCE)
+        except UniqueViolation:
+            # Another wake of the run waits already, and says the same.
+            await jobs.finish_job(job, Status.FAILED, delete_job=True)
+        except ConnectorException:
+            continue  # Somebody else was first; or the database is away, and the next upkeep sees to it.
+        log.info("job %s of a worker that is gone was given back: %s", job.id, job.lock)
+    if woken := await queue.orphans():
+        log.warning("%s runs had something to do and nobody to wake them; they were woken", woken)
+
+
+def loop_of(queue: Queue, queues: list[str] | None, concurrency: int, beat: Beat, *, once: bool) -> Loop:
+    """Procrastinate's loop for one registration: it ends when the database is away, and another is made.
+
+    Its jobs are given up at once then: the runs that they stand for go on, in tasks of the worker's own.
+    """
+    from procrastinate.worker import Worker as Loop
+
+    return Loop(
+        app=queue.app,
+        queues=None if queues is None else [UPKEEP, *queues],
+        name="shiftbook",
+        concurrency=concurrency,
+        wait=not once,
+        fetch_job_polling_interval=beat.poll_ms / 1000,
+        abort_job_polling_interval=3600,
+        shutdown_graceful_timeout=0,
+        listen_notify=True,
+        delete_jobs="always",
+        install_signal_handlers=False,
+        update_heartbeat_interval=beat.heartbeat_ms / 1000,
+        stalled_worker_timeout=beat.stalled_ms / 1000,
+    )
+
+
+def _always() -> BaseRetryStrategy:
+    from procrastinate import BaseRetryStrategy, RetryDecision
+
+    class Always(BaseRetryStrategy):
+        """Tries again, whatever happened."""
+
+        def get_retry_decision(self, *, exception: BaseException, job: Any) -> RetryDecision:
+            return RetryDecision(retry_at=AT_ONCE)
+
+    return Always()

@@ -1,0 +1,313 @@
+"""The queue of runs: wakes, and what is due later, on the journal's own PostgreSQL.
+
+A wake is a job of procrastinate whose only argument is the run. Its lock is the run, so that one worker at a
+time looks at it; its queueing lock is the run too, so that wakes that nobody has taken yet are one. That is
+where a wake can be lost: a message joins a wake that is being taken in the same moment, by a worker that does
+not see the message yet. So whoever joins a wake locks its row first: then it is taken after the message is
+there, or it is taken already and a new one is put in.
+
+A message and its wake are one transaction on one connection. Everything lies in the schema `shiftbook_queue`:
+another program's procrastinate in the same database is left alone, and leaves this one alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from shiftbook.errors import BadInput, NewerFormat, StoreUnusable
+from shiftbook.journal.postgres import PostgresStore
+from shiftbook.journal.postgres_database import Database
+from shiftbook.journal.postgres_inbox import put_in
+from shiftbook.journal.promises import InboxItem, Store
+
+if TYPE_CHECKING:
+    from procrastinate import App
+
+SCHEMA = "shiftbook_queue"
+LAYOUT = 1
+"""The number of `queue.sql`; a queue with a greater one was made by a newer Shiftbook."""
+
+WAKE = "shiftbook.wake"
+"""The name of the job that has a worker look at a run."""
+
+UPKEEP = "shiftbook"
+"""The queue of the periodic jobs, which every worker listens to."""
+
+QUEUE_NAME_MAX = 40
+"""Characters of a queue's name: its channel's name, with procrastinate's prefix, has to fit into 63 bytes."""
+
+POOL_MAX = 4
+"""Connections that procrastinate's part of a worker keeps at the most, beside the one that listens."""
+
+DUE_MAX = 100
+"""Wakes that one look at the due index hands out."""
+
+_PLAIN = re.compile(rf"[A-Za-z0-9._:/-]{{1,{QUEUE_NAME_MAX}}}")
+_LOCK = 0x53686651
+"""Number of the advisory lock under which the schema is made: the letters "ShfQ"."""
+
+_HERE = f"SET LOCAL search_path TO {SCHEMA}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """What the queue knows of a run that a worker takes: its tags, and how often it was put off in a row."""
+
+    run: str
+    tries: int
+    tags: tuple[str, ...]
+
+
+def queue_of(reference: str) -> str:
+    """The queue of an agent's runs: its reference without overrides, or a digest where that is too long."""
+    bare = reference.partition("?")[0]
+    if _PLAIN.fullmatch(bare) and bare != UPKEEP:
+        return bare
+    return f"agent-{sha256(bare.encode('utf-8')).hexdigest()[:24]}"
+
+
+class Queue:
+    """The queue of one journal. Make one with `open_queue`; it ends with its store."""
+
+    def __init__(self, store: PostgresStore, app: App) -> None:
+        self.store = store
+        self.app = app
+
+    async def enter(self, run: str, reference: str, item: InboxItem, priority: int = 0) -> None:
+        """Make a run a queued one, with its first message, and wake it: all of it or nothing.
+
+        `priority` counts upwards: of two runs that wait, the one with the greater is taken first.
+        """
+        values = (run, queue_of(reference), priority)
+        job = partial(self._enter, values=values, run=run, item=item)
+        await self.store.connections.run(job, again=job)
+
+    async def _enter(self, database: Database, values: tuple[Any, ...], run: str, item: InboxItem) -> None:
+        async with database.transaction():
+            await database.run(_HERE)
+            await put_in(database, run, item)
+            await database.run(
+                "INSERT INTO queued_runs (run, queue, priority) VALUES (%s, %s, %s) "
+                "ON CONFLICT (run) DO UPDATE SET queue = excluded.queue, priority = excluded.priority",
+                values,
+            )
+            await self._wake(database, [run])
+
+    async def send(self, run: str, item: InboxItem) -> bool:
+        """Put an item into a run's inbox and wake the run if it is a queued one; False if it is not."""
+        job = partial(self._send, run=run, item=item)
+        return await self.store.connections.run(job, again=job)
+
+    async def _send(self, database: Database, run: str, item: InboxItem) -> bool:
+        async with database.transaction():
+            await database.run(_HERE)
+            await put_in(database, run, item)
+            return bool(await self._wake(database, [run]))
+
+    async def _wake(self, database: Database, runs: Sequence[str]) -> int:
+        """Have a worker look at queued runs; how many there were. Within the caller's transaction."""
+        found = await database.rows(
+            "SELECT run, queue, priority FROM queued_runs WHERE run = ANY (%s) ORDER BY run", (list(runs),)
+        )
+        for run, queue, priority in found:
+            while not await self._joined(database, run):
+                if await self._put(database, run, queue, priority):
+                    break
+        return len(found)
+
+    async def _joined(self, database: Database, run: str) -> bool:
+        return bool(
+            await database.rows(
+                "SELECT 1 FROM procrastinate_jobs WHERE queueing_lock = %s AND status = 'todo' FOR UPDATE",
+                (run,),
+            )
+        )
+
+    async def _put(self, database: Database, run: str, queue: str, priority: int) -> bool:
+        from procrastinate.exceptions import AlreadyEnqueued
+
+        job = self.app.configure_task(
+            WAKE, queue=queue, priority=priority, lock=run, queueing_lock=run, connection=database.connection
+        )
+        await database.run("SAVEPOINT wake")
+        try:
+            await job.defer_async(run=run)
+        except AlreadyEnqueued:
+            await database.run("ROLLBACK TO SAVEPOINT wake")
+            return False  # Somebody else put one in between: join that.
+        await database.run("RELEASE SAVEPOINT wake")
+        return True
+
+    async def due(self) -> int:
+        """Put in a wake for whatever is due by the server's time; how many. One query when nothing is."""
+        return await self.store.connections.run(self._due, again=self._due)
+
+    async def _due(self, database: Database) -> int:
+        if not await database.rows(
+            f"SELECT 1 FROM {SCHEMA}.queued_runs WHERE due <= clock_timestamp() LIMIT 1"
+        ):
+            return 0
+        async with database.transaction():
+            await database.run(_HERE)
+            taken = await database.rows(
+                "UPDATE queued_runs SET due = NULL WHERE run IN (SELECT run FROM queued_runs "
+                "WHERE due <= clock_timestamp() ORDER BY due LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING run",
+                (DUE_MAX,),
+            )
+            return await self._wake(database, [run for (run,) in taken])
+
+    async def orphans(self) -> int:
+        """Wake queued runs that have something to do and neither a holder nor a wake; how many.
+
+        There are none unless a job was lost: a worker that came back from the dead ended a job that was
+        somebody else's by then, or a program put a message in and knew of no queue.
+        """
+        return await self.store.connections.run(self._orphans, again=self._orphans)
+
+    async def _orphans(self, database: Database) -> int:
+        async with database.transaction():
+            await database.run(_HERE)
+            found = await database.rows(_ORPHANS, (DUE_MAX,))
+            return await self._wake(database, [run for (run,) in found])
+
+    async def take(self, run: str, worker: str) -> Wake | None:
+        """Note that a worker takes the run; None when it is no queued run (any more)."""
+        found = await self._rows(
+            f"UPDATE {SCHEMA}.queued_runs SET worker = %s, taken = clock_timestamp() WHERE run = %s "
+            "RETURNING tries, ARRAY(SELECT tag FROM shiftbook.tags JOIN shiftbook.leases ON leases.number = "
+            "tags.run WHERE leases.run = queued_runs.run)",
+            (worker, run),
+        )
+        return Wake(run, found[0][0], tuple(found[0][1])) if found else None
+
+    async def put_off(self, run: str, wait_ms: float, why: str, *, failed: bool = True) -> None:
+        """Wake the run again after a while, by the server's time, and earlier if it was due earlier.
+
+        With `failed` it is counted among the tries; `why` is one sentence for people.
+        """
+        await self._rows(
+            f"UPDATE {SCHEMA}.queued_runs SET due = least(coalesce(due, 'infinity'), "
+            "clock_timestamp() + %s * interval '1 millisecond'), tries = tries + %s, why = %s, "
+            "worker = NULL, taken = NULL WHERE run = %s RETURNING run",
+            (wait_ms, int(failed), why, run),
+        )
+
+    async def settle(self, run: str) -> None:
+        """Note that the run rests: nothing is to be done for it until somebody writes to it."""
+        await self._rows(
+            f"UPDATE {SCHEMA}.queued_runs SET tries = 0, why = '', worker = NULL, taken = NULL "
+            "WHERE run = %s RETURNING run",
+            (run,),
+        )
+
+    async def sign_on(self, name: str, host: str, pid: int, concurrency: int, agents: Sequence[str]) -> None:
+        """Note that a worker is there, once and then at every beat; one not seen for a day is forgotten."""
+        await self._rows(
+            f"WITH old AS (DELETE FROM {SCHEMA}.workers WHERE seen < now() - interval '1 day' "
+            f"AND name <> %s) INSERT INTO {SCHEMA}.workers (name, host, pid, concurrency, agents) "
+            "VALUES (%s, %s, %s, %s, %s) "
+            "ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp() RETURNING name",
+            (name, name, host, pid, concurrency, list(agents)),
+        )
+
+    async def sign_off(self, name: str) -> None:
+        """Note that a worker has ended."""
+        await self._rows(f"DELETE FROM {SCHEMA}.workers WHERE name = %s RETURNING name", (name,))
+
+    async def _rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        async def job(database: Database) -> list[tuple[Any, ...]]:
+            return await database.rows(statement, values)
+
+        return await self.store.connections.run(job, again=job)
+
+
+_ORPHANS = """
+WITH alone AS NOT MATERIALIZED (
+    SELECT queued.run, leases.number
+    FROM queued_runs AS queued JOIN shiftbook.leases ON leases.run = queued.run
+    WHERE queued.due IS NULL
+        AND (leases.host IS NULL OR leases.until_ms <= shiftbook.now_ms())
+        AND NOT EXISTS (
+            SELECT 1 FROM procrastinate_jobs AS job
+            WHERE job.queueing_lock = queued.run AND job.status = 'todo'
+        )
+        AND NOT EXISTS (
+            SELECT 1 FROM procrastinate_jobs AS job WHERE job.lock = queued.run AND job.status = 'doing'
+        )
+)
+SELECT alone.run FROM alone JOIN shiftbook.runs ON runs.number = alone.number WHERE runs.state = 'running'
+UNION
+SELECT alone.run FROM alone JOIN shiftbook.inbox ON inbox.run = alone.number WHERE inbox.moved_to IS NULL
+LIMIT %s
+"""
+
+
+async def open_queue(store: Store, *, create: bool = False) -> Queue | None:
+    """The queue beside a journal on PostgreSQL; None when there is none and `create` is not given.
+
+    Raises `BadInput` for a journal that cannot have one, `StoreUnusable` where a package is missing.
+    """
+    if not isinstance(store, PostgresStore):
+        if not create:
+            return None
+        raise BadInput(
+            f"{store.name} is no PostgreSQL database, and only there can runs wait in a queue: give --db "
+            "postgresql://HOST/DATABASE."
+        )
+    if not create and not await store.connections.run(_there):
+        return None
+    try:
+        from procrastinate import App, PsycopgConnector
+    except ImportError:
+        raise StoreUnusable(
+            "The queue needs the package procrastinate: pip install 'shiftbook[workers]'."
+        ) from None
+    if create:
+        await store.connections.run(_make, again=_make)
+    given = store.connections.address.parameters
+    options = " ".join(filter(None, (given.get("options"), f"-c search_path={SCHEMA}")))
+    settings = {**given, "options": options, "application_name": "shiftbook queue"}
+    # A pool of this name tells in its log where it cannot connect, never with what password.
+    return Queue(
+        store,
+        App(
+            connector=PsycopgConnector(
+                kwargs=settings, min_size=1, max_size=POOL_MAX, timeout=10, name="shiftbook queue"
+            )
+        ),
+    )
+
+
+async def _make(database: Database) -> None:
+    """Make the schema unless it is there: once, whoever else begins at the same time."""
+    from procrastinate.schema import SchemaManager
+
+    if await _there(database):
+        return
+    ours = resources.files("shiftbook.workers").joinpath("queue.sql").read_bytes()
+    async with database.transaction():
+        await database.rows("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        if await _there(database):
+            return
+        await database.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        await database.run(_HERE)
+        await database.connection.execute(SchemaManager.get_schema().encode())
+        await database.connection.execute(ours)
+
+
+async def _there(database: Database) -> bool:
+    ((layout,),) = await database.rows(f"SELECT to_regclass('{SCHEMA}.layout')")
+    if layout is None:
+        return False
+    ((number,),) = await database.rows(f"SELECT max(number) FROM {SCHEMA}.layout")
+    if number > LAYOUT:
+        raise NewerFormat(
+            f"The queue in {database.address.name} was made by a newer Shiftbook: update this one."
+        )
+    return True

@@ -1,0 +1,289 @@
+"""A worker: takes runs from the queue, resumes each as any process would, lets go of it when it rests.
+
+The lease is the fence, the queue only a way to be called. A run that somebody else holds is put off until
+that lease ends; a run whose lease was lost is cut off at once; an agent that cannot be had here is left to others.
+Each run is a task of the worker's own: when the database is away, procrastinate's loop ends and is made anew,
+and the runs go on as far as they can without it.
+
+Told to stop, a worker takes nothing more and hands its runs over at their next safe boundary: nothing of it
+is written into a journal, and another worker goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from shiftbook.clock import Clock, SystemClock, this_process
+from shiftbook.entries import Entry
+from shiftbook.errors import AgentUnusable, BadInput, Fenced, Held, ShiftbookError
+from shiftbook.messages import ReplyEvent
+from shiftbook.run.agent import Agent
+from shiftbook.run.loop import LEASE_MS, Run, resume
+from shiftbook.run.reference import load_agent
+from shiftbook.views import standing_of
+from shiftbook.workers.counts import Counts
+from shiftbook.workers.jobs import Beat, loop_of, register
+from shiftbook.workers.queue import Queue, Wake, queue_of
+from shiftbook.workers.shares import Gate, Shares
+
+if TYPE_CHECKING:
+    from procrastinate.worker import Worker as Loop
+
+log = logging.getLogger("shiftbook")
+
+PAUSE_MS_MIN = 500
+PAUSE_MS_MAX = 60_000
+"""Bounds of the wait before something is tried again; it doubles with each try."""
+
+FULL_MS = 2_000
+"""How long a run waits, about, when a share is used up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a worker works. `agents` are references: with any, only their runs are taken."""
+
+    concurrency: int = 4
+    agents: Sequence[str] = ()
+    shares: Shares = Shares()
+    lease_ms: int = LEASE_MS
+    grace_ms: int = 60_000
+    """How long a run may take to its next safe boundary once the worker is to stop; then it is cut off."""
+    beat: Beat = field(default_factory=Beat)
+
+
+class Worker:
+    """One worker of one queue. `work` goes on until `stop` is called and everything is handed over."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        settings: Settings = Settings(),
+        *,
+        clock: Clock | None = None,
+        load: Callable[[str], Agent] = load_agent,
+    ) -> None:
+        holder = this_process()
+        self.clock = clock or SystemClock()
+        self.name = f"{holder.host}:{holder.pid}"
+        self.counts = Counts()
+        self.settings = settings
+        self._queue = queue
+        self._load = load
+        self._gate = Gate(queue.store, settings.shares)
+        self._runs: dict[str, asyncio.Task[None]] = {}
+        self._handles: dict[str, Run] = {}
+        self._loop: Loop | None = None
+        self._stopping = asyncio.Event()
+
+    @property
+    def at_work(self) -> int:
+        """How many runs the worker has in hand."""
+        return len(self._runs)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the worker takes runs: it is not stopping, and the queue can be reached."""
+        return self._loop is not None and not self._stopping.is_set()
+
+    async def work(self, *, once: bool = False) -> None:
+        """Take runs until told to stop; with `once` until nothing waits any more."""
+        register(self._queue, self.wake, self.settings.beat)
+        tries = 0
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._gate.close)
+            stack.push_async_callback(self._sign_off)
+            for side in (self._look_at_due(), self._beat()):
+                stack.push_async_callback(_ended, asyncio.create_task(side))
+            while not self._stopping.is_set():
+                began_ms = self.clock.steady_ms()
+                fault = await self._listen(once)
+                if self._stopping.is_set() or (once and fault is None):
+                    break
+                tries = 0 if self.clock.steady_ms() - began_ms > PAUSE_MS_MAX else tries + 1
+                wait_ms = self._pause_ms(tries)
+                log.warning("the queue cannot be reached, again in %.1f s: %s", wait_ms / 1000, fault)
+                self.counts.outages += 1
+                await self._rest_ms(wait_ms)
+            await self._hand_over()
+
+    async def _listen(self, once: bool) -> BaseException | None:
+        """Run procrastinate's loop until it ends; what ended it, None if that was meant."""
+        from procrastinate.exceptions import ConnectorException
+        from psycopg import Error
+
+        settings = self.settings
+        queues = [queue_of(each) for each in settings.agents] or None
+        app = self._queue.app
+        try:
+            await app.open_async()
+            loop = loop_of(self._queue, queues, settings.concurrency, settings.beat, once=once)
+            if once:
+                loop.shutdown_graceful_timeout = None
+            self._loop = loop
+            if not self._stopping.is_set():
+                await loop.run()
+            return None if once or self._stopping.is_set() else ConnectorException("its loop has ended")
+        except (ConnectorException, Error, OSError) as fault:
+            return fault.__cause__ or fault
+        finally:
+            self._loop = None
+            with suppress(ConnectorException, Error, OSError):
+                await app.close_async()
+
+    async def _look_at_due(self) -> None:
+        """Once a poll, put in a wake for what is due."""
+        while True:
+            try:
+                await self._queue.due()
+            except ShiftbookError as fault:
+                log.warning("what is due could not be looked at: %s", fault)
+            await self.clock.sleep_ms(self.settings.beat.poll_ms)
+
+    async def _beat(self) -> None:
+        """Be seen by `workers`."""
+        holder = this_process()
+        while True:
+            with suppress(ShiftbookError):
+                await self._queue.sign_on(
+                    self.name, holder.host, holder.pid, self.settings.concurrency, self.settings.agents
+                )
+            await self.clock.sleep_ms(self.settings.beat.heartbeat_ms)
+
+    async def _sign_off(self) -> None:
+        with suppress(ShiftbookError):
+            await self._queue.sign_off(self.name)
+
+    def stop(self) -> None:
+        """Take nothing more; every run is handed over at its next safe boundary."""
+        self._stopping.set()
+        if self._loop is not None:
+            # The jobs end by themselves as soon as their runs are handed over.
+            self._loop.shutdown_graceful_timeout = self.settings.grace_ms / 1000
+            self._loop.stop()
+        for handle in self._handles.values():
+            handle.hand_over()
+
+    def cut_off(self) -> None:
+        """Stop at once, as a crash would: what is open is resumed elsewhere."""
+        self.stop()
+        for task in self._runs.values():
+            task.cancel()
+
+    async def _hand_over(self) -> None:
+        """Wait for what is at work to come to its boundary; what does not is cut off."""
+        if self._runs:
+            await asyncio.wait(self._runs.values(), timeout=self.settings.grace_ms / 1000)
+        for task in self._runs.values():
+            task.cancel()
+        if self._runs:
+            await asyncio.wait(self._runs.values())
+
+    async def wake(self, run: str) -> None:
+        """Look at a run: what a wake asks for. Returns when it rests, or is put off or handed over."""
+        # A task that goes on since before the database was away may have rested already when a message came.
+        while (at_work := self._runs.get(run)) is not None:
+            await asyncio.shield(at_work)
+        task = self._runs[run] = asyncio.create_task(self._look_at(run), name=f"run {run}")
+        task.add_done_callback(lambda _: self._runs.pop(run, None))
+        await asyncio.shield(task)
+
+    async def _look_at(self, run: str) -> None:
+        if self._stopping.is_set():
+            await self._queue.put_off(run, 0, "the worker is stopping", failed=False)
+            return
+        wake = await self._queue.take(run, self.name)
+        if wake is None:
+            return
+        try:
+            await self._resume(wake)
+        except Held as held:
+            self.counts.held += 1
+            wait_ms = max(0, held.wait_ms) + self._jitter_ms(PAUSE_MS_MIN)
+            await self._queue.put_off(run, wait_ms, f"held by {held.holder}", failed=False)
+        except Fenced as fenced:
+            # Its job may be another worker's by now, and ends with this one: so a wake is left behind it.
+            self.counts.fenced += 1
+            log.warning("run %s was cut off here: %s", run, fenced)
+            await self._queue.put_off(run, self.settings.lease_ms, str(fenced), failed=False)
+        except asyncio.CancelledError:
+            await self._queue.put_off(run, 0, "the worker was stopped", failed=False)
+            raise
+        except Exception as fault:  # noqa: BLE001 - an agent's author may raise anything, and a run is never lost
+            self.counts.faults += 1
+            wait_ms = self._pause_ms(wake.tries + 1)
+            told = str(fault) or type(fault).__name__
+            log.warning("run %s is tried again in %.1f s: %s", run, wait_ms / 1000, told)
+            await self._queue.put_off(run, wait_ms, told[:500])
+
+    async def _resume(self, wake: Wake) -> None:
+        run, store = wake.run, self._queue.store
+        view = await standing_of(store, run)
+        agent = self._agent(view.agent)
+        async with self._gate.claim(view.agent, wake.tags) as full:
+            if full is not None:
+                self.counts.full += 1
+                wait_ms = FULL_MS / 2 + self._jitter_ms(FULL_MS)
+                await self._queue.put_off(run, wait_ms, full, failed=False)
+                return
+            handle = await resume(
+                store, run, agent, clock=self.clock, watcher=self, lease_ms=self.settings.lease_ms
+            )
+        self._handles[run] = handle
+        self.counts.taken += 1
+        try:
+            async with handle:
+                if self._stopping.is_set():
+                    handle.hand_over()
+                state = (await handle.finish()).state
+        finally:
+            del self._handles[run]
+        if state == "running":
+            self.counts.handed_over += 1
+            await self._queue.put_off(run, 0, "handed over", failed=False)
+        else:
+            self.counts.rested += 1
+            await self._queue.settle(run)
+
+    def _agent(self, reference: str) -> Agent:
+        try:
+            return self._load(reference)
+        except (AgentUnusable, BadInput) as fault:
+            raise AgentUnusable(f"{fault} Nothing was written; the run is left to other workers.") from fault
+
+    def _pause_ms(self, tries: int) -> float:
+        most_ms = min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** min(tries, 16))
+        return most_ms / 2 + self._jitter_ms(most_ms / 2)
+
+    def _jitter_ms(self, most_ms: float) -> float:
+        return most_ms * int.from_bytes(self.clock.token(4), "big") / 2**32
+
+    async def _rest_ms(self, wait_ms: float) -> None:
+        """Wait, or until told to stop."""
+        wait = asyncio.create_task(self.clock.sleep_ms(wait_ms))
+        stopped = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait((wait, stopped), return_when=asyncio.FIRST_COMPLETED)
+        await _ended(wait)
+        await _ended(stopped)
+
+    # A worker looks on at its runs, to count.
+    def entry(self, entry: Entry) -> None:
+        """An entry was committed."""
+        self.counts.entries += 1
+
+    def delta(self, turn: int, attempt: int, event: ReplyEvent) -> None:
+        """A piece of a reply came."""
+
+    def progress(self, call: str, message: str) -> None:
+        """A tool tells how far it is."""
+
+
+async def _ended(task: asyncio.Task[object] | asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

@@ -34,6 +34,8 @@ class Receiver:
     def __init__(self, *, honours_keys: bool) -> None:
         self.honours_keys = honours_keys
         self.address = ""
+        self.acted = 0
+        """How often it acted in all."""
         self._effects: dict[str, Counter[str]] = defaultdict(Counter)
         self._answers: dict[tuple[str, str], str] = {}
         self._lock = Lock()
@@ -49,13 +51,14 @@ class Receiver:
             if self.honours_keys and (case, key) in self._answers:
                 return self._answers[case, key]
             self._effects[case][key] += 1
+            self.acted += 1
             answer = f"charged {amount}"
             self._answers[case, key] = answer
             return answer
 
 
 @contextmanager
-def receiving(*, honours_keys: bool) -> Iterator[Receiver]:
+def receiving(*, honours_keys: bool, host: str = "127.0.0.1") -> Iterator[Receiver]:
     """The service, on a free port, stopped in the end."""
     receiver = Receiver(honours_keys=honours_keys)
 
@@ -74,7 +77,7 @@ def receiving(*, honours_keys: bool) -> Iterator[Receiver]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name it is called by
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer((host, 0), Handler) as server:
         server.daemon_threads = True
         receiver.address = f"http://127.0.0.1:{server.server_port}"
         thread = Thread(target=server.serve_forever, args=(0.01,), name="receiver")

@@ -16,7 +16,7 @@ def command(db: Db = None, json: Json = False, verbose: Verbose = False) -> None
     """List the workers of a PostgreSQL journal and the runs at work: whose, since when, the last entry."""
     told = asyncio.run(_board(db))
     if json:
-        data(told)  # type: ignore[arg-type]  # plain rows
+        data(told)
     else:
         _tell(told)
 

@@ -1,7 +1,7 @@
 -- What Shiftbook keeps beside the tables of procrastinate, in the queue's own schema.
 --
--- Nothing here is truth: the journal is. A queued run has one row for as long as it lives; `due` is the moment
--- of its next wake when no job stands for one yet, and NULL for almost all of them, so that a look at what is
+-- Nothing here is truth: the journal is. A queued run has one row for as long as it lives; `due` is the
+-- moment of its next wake when no job stands for one yet, and NULL for almost all, so that a look at what is
 -- due costs the same with a hundred waiting runs and with a million.
 
 CREATE TABLE layout (

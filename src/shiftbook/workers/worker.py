@@ -1,7 +1,7 @@
 """A worker: takes runs from the queue, resumes each as any process would, lets go of it when it rests.
 
 The lease is the fence, the queue only a way to be called. A run that somebody else holds is put off until
-that lease ends; a run whose lease was lost is cut off at once; an agent that cannot be had here is left to others.
+that lease ends; a run whose lease was lost is cut off at once; an agent that cannot be had is left to others.
 Each run is a task of the worker's own: when the database is away, procrastinate's loop ends and is made anew,
 and the runs go on as far as they can without it.
 
@@ -127,7 +127,7 @@ class Worker:
                 loop.shutdown_graceful_timeout = None
             self._loop = loop
             if not self._stopping.is_set():
-                await loop.run()
+                await loop.run()  # type: ignore[no-untyped-call]  # procrastinate's own
             return None if once or self._stopping.is_set() else ConnectorException("its loop has ended")
         except (ConnectorException, Error, OSError) as fault:
             return fault.__cause__ or fault
@@ -165,7 +165,7 @@ class Worker:
         if self._loop is not None:
             # The jobs end by themselves as soon as their runs are handed over.
             self._loop.shutdown_graceful_timeout = self.settings.grace_ms / 1000
-            self._loop.stop()
+            self._loop.stop()  # type: ignore[no-untyped-call]  # procrastinate's own
         for handle in self._handles.values():
             handle.hand_over()
 
@@ -214,7 +214,7 @@ class Worker:
         except asyncio.CancelledError:
             await self._queue.put_off(run, 0, "the worker was stopped", failed=False)
             raise
-        except Exception as fault:  # noqa: BLE001 - an agent's author may raise anything, and a run is never lost
+        except Exception as fault:  # noqa: BLE001 - an author may raise anything, and no run is lost
             self.counts.faults += 1
             wait_ms = self._pause_ms(wake.tries + 1)
             told = str(fault) or type(fault).__name__
@@ -257,7 +257,7 @@ class Worker:
             raise AgentUnusable(f"{fault} Nothing was written; the run is left to other workers.") from fault
 
     def _pause_ms(self, tries: int) -> float:
-        most_ms = min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** min(tries, 16))
+        most_ms = min(float(PAUSE_MS_MAX), PAUSE_MS_MIN * 2.0 ** min(tries, 16))
         return most_ms / 2 + self._jitter_ms(most_ms / 2)
 
     def _jitter_ms(self, most_ms: float) -> float:

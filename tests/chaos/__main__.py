@@ -36,6 +36,7 @@ def main() -> int:
         "--pace", type=int, default=700, help="half a charge takes at most so long, milliseconds"
     )
     ask.add_argument("--skew", type=float, default=60, help="seconds; two workers' clocks are off by it")
+    ask.add_argument("--waits", type=int, default=900, help="seconds after which it has failed")
     ask.add_argument("--fenceless", action="store_true", help="a store without the epoch check: must fail")
     ask.add_argument("--no-namespace", action="store_true", help="leave the network partition out")
     given = ask.parse_args()
@@ -46,6 +47,7 @@ def main() -> int:
         seed=seed,
         lease_ms=int(given.lease * 1000),
         fenceless=given.fenceless,
+        waits_s=given.waits,
         every=max(5, given.runs * 6 // 25),
     )
     # Also when it is told to end, what was started is ended.

@@ -1,7 +1,7 @@
 """A worker process of the storm: `python -m tests.chaos.worker ADDRESS`, with its oddities.
 
-It believes to be on a host of its own, so that nobody can see by its process id that it is dead, and its clock
-may be wrong by a minute: the engine's, and the one that procrastinate reads.
+It believes to be on a host of its own, so that nobody can see by its process id that it is dead, and its
+clock may be wrong by a minute: the engine's, and the one that procrastinate reads.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def beat_for(lease_ms: int) -> Beat:
 
 def _oddities() -> int:
     host, skew_ms = os.environ[HOST], int(os.environ[SKEW])
-    socket.gethostname = lambda: host  # type: ignore[assignment]
+    socket.gethostname = lambda: host
     real_time, real_now = time.time, utils.utcnow
     time.time = lambda: real_time() + skew_ms / 1000
     utils.utcnow = lambda: real_now() + timedelta(milliseconds=skew_ms)

@@ -58,8 +58,11 @@ async def migrate(database: Database) -> None:
 
 async def schema_number(database: Database) -> int:
     """The number of the last migration that made this database, 0 when there is none of ours."""
+    # Not by to_regclass: behind an advisory lock that may still answer from before the wait for it.
     ((has_schema, has_table),) = await database.rows(
-        "SELECT to_regnamespace('shiftbook') IS NOT NULL, to_regclass('shiftbook.migrations') IS NOT NULL"
+        "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = 'shiftbook'), EXISTS (SELECT 1 FROM "
+        "pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+        "WHERE nspname = 'shiftbook' AND relname = 'migrations')"
     )
     if not has_schema:
         return 0

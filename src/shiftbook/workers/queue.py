@@ -302,8 +302,12 @@ async def _make(database: Database) -> None:
 
 
 async def _there(database: Database) -> bool:
-    ((layout,),) = await database.rows(f"SELECT to_regclass('{SCHEMA}.layout')")
-    if layout is None:
+    # Not by to_regclass: under an advisory lock that may still answer from before the wait for it.
+    if not await database.rows(
+        "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+        "WHERE nspname = %s AND relname = 'layout'",
+        (SCHEMA,),
+    ):
         return False
     ((number,),) = await database.rows(f"SELECT max(number) FROM {SCHEMA}.layout")
     if number > LAYOUT:

@@ -28,6 +28,7 @@ from shiftbook.journal.promises import InboxItem, Store
 
 if TYPE_CHECKING:
     from procrastinate import App
+    from psycopg import AsyncConnection
 
 SCHEMA = "shiftbook_queue"
 LAYOUT = 1
@@ -278,10 +279,21 @@ async def open_queue(store: Store, *, create: bool = False) -> Queue | None:
         store,
         App(
             connector=PsycopgConnector(
-                kwargs=settings, min_size=1, max_size=POOL_MAX, timeout=10, name="shiftbook queue"
+                kwargs=settings,
+                configure=_configure,
+                min_size=1,
+                max_size=POOL_MAX,
+                timeout=10,
+                name="shiftbook queue",
             )
         ),
     )
+
+
+async def _configure(connection: AsyncConnection[Any]) -> None:
+    # Each of procrastinate's statements is whole: a worker that freezes between one and its commit would
+    # keep a job locked that nobody can take then.
+    await connection.set_autocommit(True)
 
 
 async def _make(database: Database) -> None:

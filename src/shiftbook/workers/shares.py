@@ -82,7 +82,7 @@ class Gate:
         for what, name, count, allowed in asked:
             ((held,),) = await database.rows(count, (name,))
             if held >= allowed:
-                return f"{held} runs of the {what} {name} are at work, and {allowed} are allowed"
+                return f"the {what} {name} has {held} at work, of {allowed} allowed"
         return None
 
     async def close(self) -> None:

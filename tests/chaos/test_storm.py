@@ -1,0 +1,81 @@
+"""A storm of half a minute, and an auditor that finds what it is there for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shiftbook.clock import SystemClock, this_process
+from shiftbook.entries import PersonSaid
+from shiftbook.journal.open import open_store
+from shiftbook.run.book import Book
+from tests import postgres
+from tests.chaos.audit import audit, set_auditor
+from tests.chaos.ground import Crew
+from tests.chaos.storm import Plan, Storm, hands, take_fence_away
+from tests.crash.receiver import Receiver, receiving
+from tests.workers.ground import an_hour_on, entered, queue_at, shop
+
+pytestmark = pytest.mark.slow
+SHORT = Plan(
+    runs=20,
+    messages=4,
+    seed=5,
+    lease_ms=2_000,
+    kills=1,
+    freezes=1,
+    restarts=("immediate",),
+    cuts=1,
+    partitions=0,
+    first_at=10,
+    every=15,
+)
+
+
+@pytest.fixture
+def own() -> Iterator[postgres.Server]:
+    """A server of its own: it is hurt."""
+    if missing := postgres.why_not():
+        pytest.skip(missing)
+    with postgres.server("max_connections=100") as server:
+        yield server
+
+
+def test_two_workers_in_a_short_storm_finish_every_run_with_one_effect_for_each_key(
+    tmp_path: Path, own: postgres.Server
+) -> None:
+    with receiving(honours_keys=True) as receiver:
+        crew = Crew(own.create(), receiver, tmp_path, SHORT.lease_ms, concurrency=4, pace_ms=120)
+        crew.hands = hands(2, 60_000)
+        try:
+            report = asyncio.run(Storm(SHORT, own, crew, receiver).go())
+        finally:
+            crew.end()
+        told = "\n".join([*report.faults, *report.verdict.faults, crew.told()])
+        assert report.verdict.faults == [], told
+        assert report.verdict.actions > 100, told
+        assert any("SIGKILL" in each for each in report.faults), told
+
+
+def test_without_the_epoch_check_the_auditor_finds_the_writer_that_was_replaced(own: postgres.Server) -> None:
+    async def main() -> list[str]:
+        address = own.create()
+        async with queue_at(address) as queue:
+            await entered(queue, shop(), "one")
+            set_auditor(address)
+            take_fence_away(own, address)
+            head = await queue.store.entries.head("one")
+            old = await queue.store.leases.take("one", this_process(), 30_000)
+            later = await open_store(address, clock=an_hour_on())
+            await later.leases.take("one", this_process(), 30_000)
+            await later.close()
+            book = Book(queue.store, SystemClock(), old, head.position, head.head)
+            book.stage(PersonSaid(()))
+            await book.commit()
+        return (await audit(address, Receiver(honours_keys=True), ["one"])).faults
+
+    faults = asyncio.run(main())
+    assert any("written under lease epoch 2 while the run's was 3" in each for each in faults), faults

@@ -1,0 +1,188 @@
+"""Workers from the command line: into the queue, out of it, who holds what, health and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shiftbook.errors import BadInput
+from shiftbook.workers import Settings, Worker
+from shiftbook.workers.serving import parse_listen, serving
+from tests.cli.agents import heard, let_go
+from tests.cli.program import run, running
+from tests.workers.ground import PATIENCE_S, entered, fresh_database, queue_at, raw
+from tests.workers.ground import shop as an_agent
+
+
+@pytest.fixture
+def db() -> Iterator[str]:
+    """An empty PostgreSQL database."""
+    with fresh_database() as address:
+        yield address
+
+
+def test_a_run_goes_into_the_queue_and_a_worker_brings_it_to_its_rest(shop: Path, db: str) -> None:
+    begun = run(shop, "run", "agent.py:shop", "How many?", "--queue", "--run-id", "q1", "--db", db)
+    assert (begun.code, begun.out) == (0, "q1\n")
+    assert "`shiftbook worker` starts one" in begun.err
+    other = run(shop, "run", "agent.py:shop", "Hm?", "--queue", "--json", "--priority", "3", "--db", db)
+    assert other.json["queued"] is True
+    before = run(shop, "workers", "--json", "--db", db).json
+    assert before["waiting"] == {"ready": 2, "at_work": 0, "later": 0}
+    worked = run(shop, "worker", "--once", "--db", db)
+    assert worked.code == 0, worked.err
+    assert "2 runs taken: 2 at rest, 0 handed over, 0 cut off, 0 put off by a fault." in worked.err
+    assert {row["state"] for row in run(shop, "runs", "--json", "--db", db).json} == {"finished"}
+    sent = run(shop, "send", "q1", "And now?", "--db", db)
+    assert "a worker takes it in" in sent.err
+    assert "1 run taken: 1 at rest" in run(shop, "worker", "--once", "--db", db).err
+    checked = run(shop, "verify", "q1", "--json", "--db", db)
+    assert (checked.code, checked.json["ok"]) == (0, True)
+    after = run(shop, "workers", "--json", "--db", db).json
+    assert after == {"workers": [], "held": [], "waiting": {"ready": 0, "at_work": 0, "later": 0}}
+
+
+def test_a_worker_for_one_agent_leaves_the_others_where_they_are(shop: Path, db: str) -> None:
+    for name in ("shop", "slow"):
+        run(shop, "run", f"agent.py:{name}", "Go.", "--queue", "--run-id", name, "--db", db)
+    told = run(shop, "worker", "--once", "--agent", "agent.py:shop", "--db", db)
+    assert "1 run taken: 1 at rest" in told.err
+    assert run(shop, "workers", "--json", "--db", db).json["waiting"]["ready"] == 1
+
+
+@pytest.mark.slow
+def test_sigterm_hands_a_run_over_and_the_board_tells_who_has_it(shop: Path, db: str) -> None:
+    run(shop, "run", "agent.py:slow", "Wait.", "--queue", "--run-id", "s1", "--db", db)
+    with running(shop, "worker", "--db", db) as process:
+        assert heard(shop) == "in the middle"
+        board = run(shop, "workers", "--json", "--db", db).json
+        (held,) = board["held"]
+        assert (held["run"], held["last"], held["state"]) == ("s1", "ActionStarted", "running")
+        assert held["worker"] == board["workers"][0]["worker"]
+        assert held["pid"] == process.pid
+        assert held["since"] is not None
+        told = run(shop, "workers", "--db", db)
+        assert "s1" in told.out
+        assert "1 run at work" in told.err
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        next(line for line in process.stderr if "handed over" in line)
+        let_go(shop)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, err
+    assert "1 run taken: 0 at rest, 1 handed over" in err
+    kinds = [row["kind"] for row in run(shop, "show", "s1", "--json", "--db", db).lines]
+    assert kinds[-1] == "ActionFinished"
+    assert "RunRested" not in kinds
+    # It became due at once: a worker finds it with its first look.
+    with raw(db) as connection:
+        due = connection.execute("SELECT due <= clock_timestamp(), why FROM queued_runs").fetchall()
+    assert due == [(True, "handed over")]
+    resumed = run(shop, "resume", "s1", "--db", db)
+    assert (resumed.code, resumed.out) == (0, "Done.\n")
+    assert (shop / "log").read_text() == "s1-1.1 1\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("run", "agent.py:shop", "Hi", "--queue", "--db", "own.db"), "only there can runs wait in a queue"),
+        (("worker", "--db", "own.db"), "only there can runs wait in a queue"),
+        (("worker", "--db", "own.db", "--concurrency", "0"), "give at least 1"),
+        (("worker", "--db", "own.db", "--per-tenant", "-1"), "give at least 1"),
+        (("worker", "--db", "own.db", "--listen", "http"), "give PORT, or HOST:PORT"),
+        (("worker", "--db", "postgresql://u:secret@127.0.0.1:1/x"), "nothing listens there"),
+    ],
+)
+def test_bad_input_is_one_sentence(shop: Path, words: tuple[str, ...], told: str) -> None:
+    refused = run(shop, *words)
+    assert refused.code == 2
+    assert told in refused.err
+    assert "secret" not in refused.err + refused.out
+    assert refused.err.startswith("shiftbook: ")
+    assert len(refused.err.splitlines()) == 1
+
+
+def test_a_worker_whose_agent_cannot_be_had_does_not_begin(shop: Path, db: str) -> None:
+    refused = run(shop, "worker", "--agent", "agent.py:nobody", "--db", db)
+    assert refused.code == 3
+    assert "no 'nobody'" in refused.err
+
+
+def test_the_board_reads_a_database_that_may_not_be_written(shop: Path, db: str) -> None:
+    run(shop, "run", "agent.py:shop", "Go.", "--queue", "--run-id", "r1", "--db", db)
+    with raw(db) as connection:
+        name = connection.info.dbname
+        connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    assert run(shop, "workers", "--json", "--db", db).json["waiting"]["ready"] == 1
+    assert [row["run"] for row in run(shop, "runs", "--json", "--db", db).json] == ["r1"]
+    refused = run(shop, "run", "agent.py:shop", "Go.", "--queue", "--db", db)
+    assert refused.code == 2
+    assert "read-only" in refused.err
+
+
+def test_the_board_asks_for_postgres(shop: Path) -> None:
+    run(shop, "run", "agent.py:shop", "Go.", "--db", "own.db")
+    refused = run(shop, "workers", "--db", "own.db")
+    assert refused.code == 2
+    assert "only there are workers" in refused.err
+
+
+async def asked(port: int, path: str, method: str = "GET") -> tuple[int, str]:
+    """One request to a worker."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"{method} {path} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+    answer = (await asyncio.wait_for(reader.read(), PATIENCE_S)).decode()
+    writer.close()
+    await writer.wait_closed()
+    head, _, body = answer.partition("\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+def figures(text: str) -> dict[str, float]:
+    """Prometheus text as values by name; every line is a comment or a value."""
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def test_health_and_metrics_follow_the_worker(db: str) -> None:
+    async def main() -> None:
+        async with queue_at(db) as queue:
+            agent = an_agent()
+            for run_id in ("one", "two"):
+                await entered(queue, agent, run_id)
+            worker = Worker(queue, Settings(), load=lambda reference: agent)
+            async with serving(worker, queue.store, "127.0.0.1", 0) as port:
+                assert await asked(port, "/health") == (503, "no queue, or stopping\n")
+                work = asyncio.create_task(worker.work())
+                while worker.counts.rested < 2:
+                    await worker.clock.sleep_ms(5)
+                assert await asked(port, "/health") == (200, "ok\n")
+                code, text = await asked(port, "/metrics")
+                told: dict[str, Any] = figures(text)
+                assert code == 200
+                assert told["shiftbook_worker_taken_total"] == 2
+                assert told["shiftbook_worker_rested_total"] == 2
+                assert told["shiftbook_worker_entries_total"] > 10
+                assert told['shiftbook_queue_wakes{state="ready"}'] == 0
+                assert (await asked(port, "/"))[0] == 404
+                assert (await asked(port, "/metrics", "POST"))[0] == 405
+                worker.stop()
+                assert (await asked(port, "/health"))[0] == 503
+                await asyncio.wait_for(work, PATIENCE_S)
+
+    asyncio.run(main())
+
+
+def test_an_address_to_listen_on_is_read_or_refused() -> None:
+    assert parse_listen("9100") == ("127.0.0.1", 9100)
+    assert parse_listen("0.0.0.0:9100") == ("0.0.0.0", 9100)
+    assert parse_listen("[::1]:0") == ("::1", 0)
+    for text in ("", "x", "here:", ":70000", "-1"):
+        with pytest.raises(BadInput):
+            parse_listen(text)

@@ -74,6 +74,12 @@ class Middle:
         await asyncio.wait_for(self.there.wait(), PATIENCE_S)
 
 
+async def ready(at_work: Worker) -> None:
+    """Wait until a worker listens."""
+    while not at_work.is_ready:
+        await at_work.clock.sleep_ms(5)
+
+
 def on_postgres(main: Callable[[str], Any]) -> None:
     """Run a test on an empty database."""
     with fresh_database() as address:
@@ -109,8 +115,7 @@ def test_a_worker_that_listens_takes_what_comes_and_stops_when_told() -> None:
         async with queue_at(address) as queue, queue_at(address) as sender:
             at_work = worker(queue, middle.agent, beat=Beat(poll_ms=3_600_000))
             work = asyncio.create_task(at_work.work())
-            while not at_work.is_ready:
-                await at_work.clock.sleep_ms(5)
+            await ready(at_work)
             await entered(sender, middle.agent, RUN)
             await middle.reached()
             middle.go.set()

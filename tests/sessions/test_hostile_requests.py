@@ -164,7 +164,12 @@ def claude_lines(draw: st.DrawFn) -> bytes:
         message: dict[str, object] = {"role": kind, "content": content}
         if kind == "assistant":
             request = draw(st.sampled_from(["r1", "r2", "r3", "r4", "r5"]))
-            message |= {"id": f"msg_{request}", "model": "m", "usage": {"input_tokens": number}}
+            known = {"model": "m", "id": f"msg_{request}"}
+            usage: dict[str, object] = {"stop_reason": None, "usage": {"input_tokens": number, "more": {}}}
+            first = draw(st.booleans())
+            message = {**known, **message, **usage} if first else {**message, **known, **usage}
+            if draw(st.booleans()):
+                message["context_management"] = None
             if draw(st.booleans()):
                 line["requestId"] = request
         line["message"] = message

@@ -89,7 +89,7 @@ def _object(value: object) -> object:
 def _items(connection: apsw.Connection, session: object, draft: RowDraft, stamped: bool) -> None:
     items = ItemRows(draft)
     query = (
-        f"SELECT message_data, {'created_at' if stamped else 'NULL'} FROM agent_messages"
+        f"SELECT CAST(message_data AS BLOB), {'created_at' if stamped else 'NULL'} FROM agent_messages"
         " WHERE session_id = ? ORDER BY id"
     )
     for line, (data, at) in enumerate(rows(connection, query, (session,)), start=1):

@@ -9,9 +9,7 @@ Lines link to a parent. A request that does not lie on the way from the last lin
 rewound: it is priced on a branch of its own, "rewind-N". A parent that is not in the file counts as the
 line before. Sidechain lines are a sub-agent's, one branch an `agentId`, else one a chain.
 
-Most of a file are results of tools, and no row comes of them. A line of the user or of bookkeeping without
-a word of usage or compaction is not parsed: its links are taken by pattern (`_passed_over`), and whether
-its text is sound is not looked at.
+A line is parsed only where `sessions.claude_lines` cannot tell what rows need of it.
 
 A `compact_boundary` line marks a compaction, and so does a summary line that has none before it. A
 compaction without any line (the tool clears old results silently) is left to who looks at the figures.
@@ -19,12 +17,11 @@ compaction without any line (the tool clears old results silently) is left to wh
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from shiftbook.economics.usage_forms import anthropic, anthropic_passes
+from shiftbook.sessions.claude_lines import glance
 from shiftbook.sessions.loose import inner, stamp_ms, text, whole
 from shiftbook.sessions.normal import RecordedUsage
 from shiftbook.sessions.requests import Kind, RecordedRequests
@@ -37,41 +34,6 @@ NAME = "claude-code"
 _NO_PARENT = -1
 _HELPERS: Mapping[str, Kind] = {"acompact": "compaction", "aprompt_suggestion": "other"}
 """Openings of the agent ids that Claude Code gives its own helpers."""
-
-
-_HEAD = re.compile(rb'\{(?:"[A-Za-z]+":(?:"[^"\\]*"|null|true|false|[0-9]+),)*')
-"""The plain fields at the start of a line, up to the first that holds more or an escape."""
-_SPOKEN = (b'"type":"assistant"', b'"type":"user"', b'"type":"system"')
-_USAGE, _COMPACT = b'"usage"', b"ompact"
-"""Without either of these a line tells of no request and no compaction."""
-
-
-def _passed_over(line: bytes) -> dict[str, object] | None:
-    """The links of a line of which no row can come, or None: the line must be parsed.
-
-    What stands before the first object or list belongs to the line itself. The one "uuid" in it is taken for
-    the line's own wherever it stands; with a second one the line is parsed.
-    """
-    if _USAGE in line or _COMPACT in line or line[-1:] != b"}":
-        return None
-    head = _HEAD.match(line)
-    at = line.find(b'"uuid":"')
-    if head is None:
-        return None
-    plain = head[0]
-    if at < 0:
-        other = b'"type":"' in plain and not any(kind in plain for kind in _SPOKEN)
-        return json.loads(plain[:-1] + b"}") if other and b'"uuid"' not in line else None
-    if line.find(b'"uuid"', at + 1) >= 0 or line[at - 1 : at] == b"\\":
-        return None
-    if b'"type":"user",' not in plain or b'"parentUuid":' not in plain or b'"isSidechain":' not in plain:
-        return None
-    start = at + len(b'"uuid":"')
-    uuid = line[start : line.find(b'"', start)]
-    if b"\\" in uuid or not uuid.isascii():
-        return None
-    fields: dict[str, object] = json.loads(plain[:-1] + b"}")
-    return fields | {"uuid": uuid.decode("ascii")}
 
 
 @dataclass(slots=True)
@@ -302,7 +264,7 @@ def requests(source: Source, seen: Seen, *, quick: bool = True) -> Iterator[Reco
     """A file is one session. Without `quick` every line is parsed, for the same rows in more time."""
     file = _File(source, seen)
     for number, line in raw_lines(source, file.faults):
-        value = (_passed_over(line) if quick else None) or parsed(line, number, file.faults)
+        value = (glance(line) if quick else None) or parsed(line, number, file.faults)
         if value is not None:
             file.take(value, number)
     yield file.closed()

@@ -40,12 +40,12 @@ def opened(source: Source) -> Iterator[apsw.Connection]:
             connection.limit(apsw.SQLITE_LIMIT_LENGTH, LINE_BYTES_MAX)
             connection.execute("PRAGMA trusted_schema=OFF")
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-        except apsw.Error:
+        except (apsw.Error, UnicodeDecodeError):
             connection.close()
             continue
         try:
             yield connection
-        except apsw.Error as problem:
+        except (apsw.Error, UnicodeDecodeError) as problem:
             raise SessionUnreadable(source.path, 0, f"is a damaged database ({problem})") from None
         finally:
             connection.close()

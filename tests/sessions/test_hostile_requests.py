@@ -160,7 +160,9 @@ def claude_lines(draw: st.DrawFn) -> bytes:
         if side and draw(st.booleans()):
             line["agentId"] = draw(st.sampled_from(["a1", "a2"]))
         line["type"] = kind
-        content: list[object] = [{"type": "text", "text": draw(words)}]
+        content: list[object] = [
+            {"type": "text", "text": draw(words) + draw(st.sampled_from(["", "x" * 1_600]))}
+        ]
         message: dict[str, object] = {"role": kind, "content": content}
         if kind == "assistant":
             request = draw(st.sampled_from(["r1", "r2", "r3", "r4", "r5"]))

@@ -191,7 +191,7 @@ def _within(whole: int | None, part: int | None) -> int | None:
 def _count(payload: Payload, *path: str) -> int | None:
     value: Any = payload
     for key in path:
-        if not isinstance(value, Mapping):
+        if not isinstance(value, (dict, Mapping)):  # A dict is told at once; asking the ABC is slow.
             return None
         value = value.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:

@@ -71,7 +71,7 @@ def raw_lines(source: Source, faults: Faults) -> Iterator[tuple[int, bytes]]:
                 )
                 return
             kept = line.strip()
-            if b"\x00" in kept:
+            if b"\x00" in line:
                 faults.add(number, "holds NUL bytes, which a crash while writing leaves")
                 kept = kept.strip(b"\x00 \t\r\n")
             if number == 1:

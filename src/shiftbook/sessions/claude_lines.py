@@ -25,10 +25,10 @@ _SHORT_BYTES = 1_500
 
 def glance(line: bytes) -> Mapping[str, object] | None:
     """The fields of a line that rows need, or None when it must be parsed."""
-    if len(line) < _SHORT_BYTES or _USAGE in line or _COMPACT in line or line[-1:] != b"}":
+    if len(line) < _SHORT_BYTES or line[-1:] != b"}":
         return None
     head = _HEAD.match(line)
-    if head is None:
+    if head is None or _SPOKEN[0] in head[0] or _USAGE in line or _COMPACT in line:
         return None
     plain, at = head[0], line.find(_UUID)
     if at < 0:

@@ -18,6 +18,8 @@ from shiftbook.errors import SessionUnreadable
 from shiftbook.sessions.requests import BrokenLine
 from shiftbook.sessions.source import FILE_BYTES_MAX, LINE_BYTES_MAX, Place, Record, Source
 
+_DECODER = json.JSONDecoder()
+
 FAULTS_MAX = 1_000
 """Faults of one file that are told one by one; the others are counted."""
 
@@ -83,7 +85,11 @@ def raw_lines(source: Source, faults: Faults) -> Iterator[tuple[int, bytes]]:
 def parsed(line: bytes, number: int, faults: Faults) -> Mapping[str, object] | None:
     """The JSON object that a line is, or None and a fault."""
     try:
-        value = json.loads(line.decode("utf-8", "surrogatepass"))
+        text = line.decode("utf-8", "surrogatepass")
+        value, end = _DECODER.raw_decode(text)
+        if end != len(text):
+            faults.add(number, "is not JSON: more follows")
+            return None
     except UnicodeDecodeError:
         faults.add(number, "is not UTF-8 text")
         return None

@@ -151,6 +151,7 @@ def test_the_program_prints_a_table_and_the_promised_json(tmp_path: Path) -> Non
         ("tape.jsonl", "--policy", "memory"),
         ("tape.jsonl", "--model", "nobody-1"),
         ("tape.jsonl", "--ttl", "2h"),
+        ("tape.jsonl", "--model", "gemini-2.5-pro"),
         ("tape.jsonl", "--fixed", "-1"),
         ("tape.jsonl", "--cap", "100", "--fixed", "5000", "--policy", "window"),
     ],
@@ -176,3 +177,22 @@ def test_a_rerun_of_a_priced_model_tells_the_cost_of_its_own_requests(tmp_path: 
     assert (
         json.loads(program(tmp_path, "runs", "--cost", "--json").out)[0]["cost"] is None
     )  # nobody billed it
+
+
+def test_a_vendors_own_life_holds_unless_another_is_chosen(tmp_path: Path) -> None:
+    path = long_tape(tmp_path / "tape.jsonl", 8)
+    lines = [json.loads(each) for each in path.read_text(encoding="utf-8").splitlines()]
+    for number, line in enumerate(lines):  # seven minutes between a line and the next
+        line["timestamp"] = f"2031-05-01T{8 + number * 7 // 60:02}:{number * 7 % 60:02}:00.000Z"
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in lines), encoding="utf-8")
+    shares = {
+        (model, ttl): played(path, "transcript", Sizes(0, 0, 20_000), model=model, ttl=ttl)["cached_share"]
+        for model in (MODEL, "gpt-6-sol")
+        for ttl in ("own", "5m", "1h")
+    }
+    assert shares[MODEL, "own"] == shares[MODEL, "5m"] == 0, "Anthropic's five minutes have passed"
+    assert shares["gpt-6-sol", "5m"] == 0
+    for warm in ((MODEL, "1h"), ("gpt-6-sol", "own"), ("gpt-6-sol", "1h")):
+        share = shares[warm]
+        assert share is not None
+        assert share > 0.5

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from shiftbook import rerun
-from shiftbook.economics.cache_request import Ttl
 from shiftbook.entries import MODEL_VISIBLE, Entry, EpochOpened, ModelAnswered, ModelAsked
 from shiftbook.journal.open import MEMORY, open_store
 from shiftbook.journal.promises import Store
@@ -27,7 +26,7 @@ from shiftbook.studies.survival import texts_of
 from shiftbook.verify.prompts import Prompts
 from shiftbook.views import OwnRequests, entries_of, run_figures
 from shiftbook.views.figures import PromptTokens
-from shiftbook.views.own_requests import OwnPrices
+from shiftbook.views.own_requests import Life, OwnPrices
 
 CAP_DEFAULT, MARK_DEFAULT = 40_000, 16_000
 """Tokens, without the fixed part: the sizes at which the design and decision 0016 state their figures."""
@@ -79,7 +78,7 @@ async def replay(
     policy: str,
     sizes: Sizes,
     *,
-    ttl: Ttl | None = "5m",
+    ttl: Life = "own",
     model: str | None = None,
     prices: OwnPrices | None = None,
     window: int | None = None,

@@ -11,14 +11,20 @@ import typer
 
 from shiftbook.cli.options import Json, Verbose
 from shiftbook.cli.output import data, line, note, table
-from shiftbook.cli.rerun import TTL_DEFAULT, TTLS
+from shiftbook.cli.rerun import TTLS
 from shiftbook.clock import SystemClock
+from shiftbook.economics.cache_rules import MarkerRule
+from shiftbook.economics.cache_vendors import cache_rule
 from shiftbook.economics.price_book import context_window, price_source, prices_at
 from shiftbook.errors import BadInput
 from shiftbook.policies.registry import POLICIES, policy_named
 from shiftbook.replay import PolicyFigures, Sizes, replay, sizes_for
 from shiftbook.sessions import Session, open_session
 from shiftbook.studies.identifiers import KINDS
+from shiftbook.views.own_requests import Life
+
+OWN = "own"
+LIVES: Mapping[str, Life] = {OWN: "own", **TTLS}
 
 
 def command(
@@ -80,9 +86,11 @@ def command(
     ttl: Annotated[
         str,
         typer.Option(
-            "--ttl", metavar="LIFE", help="How long the cache keeps a prompt: 5m, 1h, or none (for ever)."
+            "--ttl",
+            metavar="LIFE",
+            help="How long the cache keeps a prompt: 5m, 1h, none (for ever), or own, the vendor's default.",
         ),
-    ] = TTL_DEFAULT,
+    ] = OWN,
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:
@@ -93,8 +101,8 @@ def command(
     The policy transcript has no cap here. Paths to hex: of the identifiers that a call used and that had
     stood in the run before, the share that stood in the prompt that was answered.
     """
-    if ttl not in TTLS:
-        raise BadInput(f"--ttl {ttl} is no life of a cache: give one of {', '.join(TTLS)}.")
+    if ttl not in LIVES:
+        raise BadInput(f"--ttl {ttl} is no life of a cache: give one of {', '.join(LIVES)}.")
     if any(each is not None and each < 0 for each in (cap, mark, fixed)):
         raise BadInput("--cap, --mark and --fixed are tokens: give numbers of at least 0.")
     names = _policies(policy or ["all"])
@@ -103,6 +111,8 @@ def command(
     now_ms = SystemClock().now_ms()
     if model is not None and prices_at(model, now_ms) is None:
         raise BadInput(f"No price is known for the model {model!r} ({price_source() or 'no price table'}).")
+    if model is not None and cache_rule(model) is None:
+        raise BadInput(f"No cache rule is known for the model {model!r}: name a Claude or GPT model.")
     runs: list[tuple[Sizes, dict[str, PolicyFigures]]] = []
     for sizes in sizes_for(cap, mark, fixed):
         found: dict[str, PolicyFigures] = {}
@@ -113,7 +123,8 @@ def command(
     if json:
         data(_told(recorded, named, ttl, runs))
         return
-    line(f"{recorded.source}: {recorded.requests_in_file:,} requests recorded; priced as {named or '?'}")
+    told = f"priced as {named or '?'}, cached by {_rules_of(named)}, --ttl {ttl}"
+    line(f"{recorded.source}: {recorded.requests_in_file:,} requests recorded; {told}")
     for sizes, found in runs:
         line("")
         _tell(sizes, found)
@@ -124,6 +135,22 @@ def _policies(given: list[str]) -> list[str]:
     for name in names:
         policy_named(name)
     return names
+
+
+def _ruled(model: str | None, recorded: str | None) -> str | None:
+    """The model whose rule and prices hold for every request: the chosen one, or a recorded one that is no
+    Claude and whose rule is known. None: each reply's own model, under Anthropic's rules."""
+    if model is not None or recorded is None:
+        return model
+    rule = cache_rule(recorded)
+    return None if rule is None or isinstance(rule, MarkerRule) else recorded
+
+
+def _rules_of(model: str | None) -> str:
+    rule = None if model is None else cache_rule(model)
+    if rule is None:
+        return "Anthropic's cache rules (none are known for this model)"
+    return "Anthropic's cache rules" if isinstance(rule, MarkerRule) else "OpenAI's cache rules"
 
 
 def _played(
@@ -140,8 +167,8 @@ def _played(
         session,
         policy,
         sizes,
-        ttl=TTLS[ttl],
-        model=model,
+        ttl=LIVES[ttl],
+        model=_ruled(model, named),
         prices=lambda name, _at_ms: prices_at(name, now_ms),
         window=window,
     )
@@ -157,6 +184,7 @@ def _told(
         "model": model,
         "prices": price_source(),
         "ttl": ttl,
+        "cache_rules": _rules_of(model),
         "requests_in_file": session.requests_in_file,
         "at_fixed": [
             {"fixed": sizes.fixed, "cap": sizes.cap, "mark": sizes.mark, "policies": found}

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Literal
 
 from shiftbook.economics.cache import Serving
 from shiftbook.economics.cache_request import CacheBlock, CacheCount, CacheRequest, Ttl, four_markers
@@ -27,6 +28,8 @@ from shiftbook.prompt.digest import block_digest
 from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.prompt.measure import BLOCK_TOKENS, block_tokens
 from shiftbook.tokens import BpeMeter
+
+Life = Ttl | Literal["own"] | None
 
 OwnPrices = Callable[[str, int], PriceList | None]
 """The price list of a model at a moment (Unix milliseconds); None: not known."""
@@ -41,7 +44,8 @@ class _Asked:
 
 
 class OwnRequests:
-    """The cache in progress. `ttl` None: nothing that was kept is ever lost.
+    """The cache in progress. `ttl` None: nothing that was kept is ever lost; "own": the life that the rule
+    has by itself (five minutes for markers, what the vendor promises for the others).
 
     The rule is of `model` if given (`BadInput` when none is known), else of the first model that answered, if
     that is a Claude model, else the most cautious of them. `prices` finds the price list of `model`, or of
@@ -49,7 +53,7 @@ class OwnRequests:
     """
 
     def __init__(
-        self, ttl: Ttl | None = "5m", *, model: str | None = None, prices: OwnPrices | None = None
+        self, ttl: Life = "5m", *, model: str | None = None, prices: OwnPrices | None = None
     ) -> None:
         self.ttl = ttl
         self._meter = BpeMeter()

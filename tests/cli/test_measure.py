@@ -43,10 +43,12 @@ def test_the_cost_is_the_sum_by_hand_split_by_kind(tmp_path: Path) -> None:
 
 def test_the_verdict_turns_at_t_star(tmp_path: Path) -> None:
     write(tmp_path / "short.jsonl", growing(30))
+    write(tmp_path / "middling.jsonl", growing(45))  # past m* = 35.2, not yet at T*
     write(tmp_path / "long.jsonl", growing(120))
     # a = 20, w/rho - 1 = 11.5: T* = 20 + 2 sqrt(11.5 x 20) = 50.3
     short, long = (run(tmp_path, "measure", f"{name}.jsonl").out for name in ("short", "long"))
     assert "Your session is shorter than T* (30 requests, T* 50.3): the transcript is cheaper." in short
+    assert "Your session is shorter than T* (45" in run(tmp_path, "measure", "middling.jsonl").out
     assert "Your session is longer than T* (120 requests, T* 50.3)" in long
     assert "% less." in long
     forced = run(tmp_path, "measure", "short.jsonl", "--r", "2000").out

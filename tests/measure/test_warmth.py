@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shiftbook.measure.series import series_of
-from shiftbook.measure.warmth import warmth_of
+from shiftbook.measure.warmth import is_missed, warmth_of
 from tests.measure.made import growing, row, session
 
 
@@ -30,6 +30,14 @@ def test_the_same_loss_within_the_life_is_a_break():
     assert [(each.at, each.tokens, each.pause_ms) for each in found.breaks] == [(2, 50_000, 60_000)]
     hour = warmth([row(50_000, 0, hour=True), row(51_000, 0, minute=6, line=2, hour=True)])
     assert (hour.life, hour.life_recorded, len(hour.breaks)) == ("1h", True, 1)
+
+
+def test_a_miss_takes_a_fifth_and_more_than_two_thousand_tokens():
+    assert not is_missed(1_500, 0)
+    assert not is_missed(2_000, 0)
+    assert is_missed(2_001, 0)
+    assert not is_missed(100_000, 80_000)
+    assert is_missed(100_000, 79_999)
 
 
 def test_a_small_loss_is_no_break():

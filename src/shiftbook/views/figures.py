@@ -57,7 +57,7 @@ async def run_figures(
     With `own` the cached share and the cost are those of our requests by the cache model.
     Raises `UnknownRun`, and `Damaged` where an entry cannot be read or a prompt is not what was sent.
     """
-    view, counted, reported = RunView(), _Counted(store, run, own), Reported(prices)
+    view, counted, reported = RunView(), PromptSizes(store, run, own), Reported(prices)
     async for entry in entries_of(store, run):
         fold(view, entry)
         reported.take(entry)
@@ -79,10 +79,14 @@ async def run_figures(
     )
 
 
-class _Counted:
-    """The tokens of each request by the exact meter."""
+class PromptSizes:
+    """The tokens of each request by the exact meter, whichever meter the journal names for it.
 
-    def __init__(self, store: Store, run: str, own: OwnRequests | None) -> None:
+    Where the journal holds only a bound, the prompt is made again and counted, each block once. Raises
+    `Damaged` when a prompt is not what was sent.
+    """
+
+    def __init__(self, store: Store, run: str, own: OwnRequests | None = None) -> None:
         self.requests: list[int] = []
         self._own = own
         self._store, self._run = store, run
@@ -94,6 +98,7 @@ class _Counted:
         self._tokens = 0
 
     async def take(self, entry: Entry) -> None:
+        """The next entry; after a request's, its size is the last of `requests`."""
         faults = await self._prompts.take(entry)
         if faults:
             raise Damaged(

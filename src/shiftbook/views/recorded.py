@@ -2,8 +2,8 @@
 
 It stands here, not with the other readers, because a journal is read by its store: a format of ours needs
 no second reader. A turn's usage is what its provider reported. Where that is missing the row is estimated:
-the prompt's tokens by our own meter, as the journal has them. A rebuilt prompt is marked as a compaction,
-with the engine's reason.
+the prompt's tokens by our own exact meter; a bound in bytes that the journal may hold instead is no size. A
+rebuilt prompt is marked as a compaction, with the engine's reason.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from shiftbook.sessions.requests import RecordedRequests
 from shiftbook.sessions.rows import RowDraft, Seen, recorded
 from shiftbook.sessions.source import Source
 from shiftbook.sessions.streaming import Faults
+from shiftbook.views.figures import PromptSizes
 from shiftbook.views.rows import entries_of
 
 NAME = "shiftbook"
@@ -67,19 +68,20 @@ async def _runs(store: Store) -> list[str]:
 
 async def _run(store: Store, path: str, run: str) -> RecordedRequests:
     draft = RowDraft(NAME, path, run, Faults())
-    asked: ModelAsked | None = None
+    sizes = PromptSizes(store, run)
+    ours: int | None = None
     before: int | None = None
     try:
         async for entry in entries_of(store, run):
+            await sizes.take(entry)
             what = entry.what
             if isinstance(what, EpochOpened) and before is not None:
                 draft.mark("compaction", entry.position, at_ms=entry.at_ms, tokens=before, by=what.reason)
             elif isinstance(what, ModelAsked):
-                asked, before = what, what.tokens
+                ours = before = sizes.requests[-1]
             elif isinstance(what, (ModelAnswered, ModelInterrupted)):
                 usage = what.usage if isinstance(what, ModelAnswered) else Usage()
                 told = usage != Usage()
-                ours = None if asked is None else asked.tokens
                 before = usage.prompt if told else ours
                 draft.row(
                     recorded(usage, undivided=usage.prompt) if told else RecordedUsage(undivided=ours),

@@ -135,6 +135,30 @@ def server(*settings: str, durable: bool = False) -> Iterator[Server]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def replica(primary: Server) -> Iterator[Server]:
+    """A standby that has what the primary has now, and follows it."""
+    assert primary.data is not None
+    folder = Path(tempfile.mkdtemp(prefix="shiftbook-pg"))
+    folder.chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(folder, _NOBODY, _NOBODY)
+    _run(
+        primary.binaries, "pg_basebackup", "-D", folder / "data", "-R", "-X", "stream", "-c", "fast",
+        "--no-sync", "-d", primary.address,
+    )  # fmt: skip
+    port = _free_port()
+    options = (*_where(folder, port), "-c fsync=off", "-c hot_standby=on")
+    address = f"postgresql://book@127.0.0.1:{port}/postgres"
+    standby = Server(address, folder / "data", primary.binaries, port, options)
+    try:
+        standby.start()
+        yield standby
+        standby.stop("immediate")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def shared() -> Server:
     """The one server of this test session, started by whoever needs it first; see `tests/conftest.py`."""
     if _SHARED:
@@ -191,11 +215,15 @@ def _make(folder: Path, settings: tuple[str, ...], *, durable: bool) -> Server:
         "--locale=C.UTF-8",
     )
     port = _free_port()
-    options = [f"-k {folder}", "-h 127.0.0.1", f"-p {port}", "-c max_connections=200", "-c autovacuum=on"]
+    options = _where(folder, port)
     if not durable:
         options += ["-c fsync=off", "-c full_page_writes=off"]
     options += [f"-c {setting}" for setting in settings]
     return Server(f"postgresql://book@127.0.0.1:{port}/postgres", data, binaries, port, tuple(options))
+
+
+def _where(folder: Path, port: int) -> list[str]:
+    return [f"-k {folder}", "-h 127.0.0.1", f"-p {port}", "-c max_connections=200"]
 
 
 def _binaries(folder: Path) -> Path:

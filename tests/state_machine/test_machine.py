@@ -98,6 +98,8 @@ class Live:
 class RunMachine(RuleBasedStateMachine):
     """The rules. The oracle is `rows` (the journal so far) and `messages` (text to how it was given)."""
 
+    kind: type[Ground] = Ground
+
     def __init__(self) -> None:
         super().__init__()
         self.rows: list[Row] = []
@@ -125,7 +127,7 @@ class RunMachine(RuleBasedStateMachine):
             tools=tuple({each.name: each for version in VERSIONS[::-1] for each in version}.values()),
             limits=Limits(parallel=parallel, snapshot_every=3),
         )
-        self.ground = Ground(scenario)
+        self.ground = self.kind(scenario)
         WORLD.set(self.ground.world)
         self.live = self.taken()
 

@@ -36,7 +36,7 @@ def command(
         typer.Argument(
             metavar="PATH...",
             show_default=False,
-            help="Session files, .gz or not, or folders that are walked.",
+            help="Session files, .gz or not, journals, or folders that are walked.",
         ),
     ],
     model: Annotated[

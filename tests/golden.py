@@ -12,6 +12,7 @@ import hashlib
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ from shiftbook.entries import (
     PlanChanged,
     PlanItem,
     Recalled,
+    ReportAnswered,
+    ReportAsked,
+    ReportFailed,
     ReportLine,
     ReportWritten,
     RuleSet,
@@ -36,8 +40,9 @@ from shiftbook.entries import (
     What,
 )
 from shiftbook.journal.promises import Commit
-from shiftbook.messages import Usage
+from shiftbook.messages import Text, Usage
 from shiftbook.projections.view import view_to_plain
+from shiftbook.prompt.report_request import digested_request
 from shiftbook.providers.scripted import call, say
 from shiftbook.testing.clock import SimulatedClock
 from shiftbook.testing.ground import elsewhere
@@ -57,6 +62,9 @@ REST: Sequence[What] = (
     PlanChanged((PlanItem("1", "Count A", "done"), PlanItem("2", "Count B", "open")), "model", sources=(3,)),
     TallyChanged("boxes", "set", 7, "tool", place="A", sources=(3,)),
     TallyChanged("boxes", "add", Decimal("1.50"), "observer"),
+    ReportAsked((3, 6), "scripted", 900, "", 1_200, "o200k", keep=40),
+    ReportFailed(1, "overloaded", 1_767_348_000_000, 529, "[{"),
+    ReportAnswered((Text('[{"text": "The gate is closed.", "cites": [3]}]'),), "end", Usage(output=3)),
     ReportWritten(1, 3, (ReportLine("The gate is closed.", (3, 5)),), "rule", Usage(output=3)),
     LineStruck(ReportLine("There are 9 boxes.", (3,)), "9 is in none of the entries that it cites"),
     Recalled("the gate", (5, 6), "model"),
@@ -89,19 +97,29 @@ async def every_kind(store: Store, clock: SimulatedClock) -> str:
     script = [say("Nothing to do.")]
     async with await start(store, records.agent(script), "Hello.", clock=clock, run=run) as handle:
         await handle.finish()
+    rest = [await with_digest(store, run, what) for what in REST]
     lease = await store.leases.take(run, elsewhere(), 1_000)
     head = await store.entries.head(run)
     sealed = seal(
-        [draft(what) for what in REST],
+        [draft(what) for what in rest],
         after=head.position,
         head=head.head,
-        at_ms=[clock.now_ms()] * len(REST),
+        at_ms=[clock.now_ms()] * len(rest),
         epoch=lease.epoch,
         token=clock.token,
     )
     await store.entries.append(Commit(run, head.position, lease.epoch, sealed.rows, sealed.blobs))
     await store.leases.give_back(lease)
     return run
+
+
+async def with_digest(store: Store, run: str, what: What) -> What:
+    """A report's request with its digest, on the prompt of the run's last turn."""
+    if not isinstance(what, ReportAsked):
+        return what
+    entries = {entry.position: entry async for entry in entries_of(store, run)}
+    before = [entry.what.digest for entry in entries.values() if isinstance(entry.what, ModelAsked)]
+    return replace(what, digest=digested_request(what, entries, before[-1]))
 
 
 MAKERS = (warehouse, open_call, every_kind)

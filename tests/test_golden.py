@@ -93,7 +93,7 @@ async def as_on_its_first_day(store: Store, text: str, wanted: Any) -> None:
     verdict = await verify(store, run)
     assert verdict.ok, verdict.faults
     got = await golden.told(store, run)
-    assert verdict.prompts == len(wanted["prompts"])
+    assert verdict.prompts == len(wanted["prompts"]) + wanted["kinds"].count("ReportAsked")
     assert got["kinds"] == wanted["kinds"]
     assert got["prompts"] == wanted["prompts"]
     for part in ("view", "figures"):

@@ -156,6 +156,8 @@ class Request:
     marks: tuple[int, ...] = ()
     """Numbers of blocks at which earlier requests of the epoch ended: the first one, and the one before this.
     A provider may ask its cache to keep the prompt up to there; they are no part of what is said."""
+    purpose: Literal["turn", "report"] = "turn"
+    """What the reply is for: the run's next step, or a report (then `turn` is the turn that waits for it)."""
 
 
 @dataclass(frozen=True, slots=True)

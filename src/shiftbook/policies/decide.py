@@ -15,6 +15,7 @@ from shiftbook.policies.promise import Policy
 from shiftbook.projections.knowledge import Knowledge
 from shiftbook.prompt.epoch import Budget, Choice, EpochPrompt, Extend, Full, Rebuild, WantReport
 from shiftbook.prompt.measure import Gauge
+from shiftbook.prompt.report_request import reserve
 
 
 def decide(
@@ -28,17 +29,23 @@ def decide(
     reason: str | None = None,
     knowledge: Knowledge | None = None,
     gap_ms: int | None = None,
+    asks_reports: bool = False,
 ) -> Choice:
     """What the policy chooses; with a `reason` the epoch has to end now.
 
     `knowledge` is what stands after the last of the fresh entries, `gap_ms` the time since the last request.
-    The only thing that changes is which meter the gauge and the prompt's sizes are by.
+    With `asks_reports` room is kept free below the cap for the request of a report, where the policy
+    wants one. The only thing that changes is which meter the gauge and the prompt's sizes are by.
     """
     if prompt.meter != gauge.meter_in_use:
         gauge.measure_again(prompt)
 
     def ask() -> Choice:
-        budget = replace(gauge.budget(cap, mark), gap_ms=gap_ms)
+        room = report_room(policy, cap, mark, prompt.fixed) if asks_reports else 0
+        kept_free = reserve(cap, room, gauge.measure) if room else 0
+        budget = replace(
+            gauge.budget(cap - kept_free, min(mark, cap - kept_free)), gap_ms=gap_ms, reserve=kept_free
+        )
         if knowledge is not None:
             budget = replace(budget, knowledge=knowledge)
         return _ask(policy, prompt, fresh, budget, reason)
@@ -48,6 +55,12 @@ def decide(
         gauge.turn_exact(prompt)
         choice = ask()
     return choice
+
+
+def report_room(policy: Policy, cap: int, mark: int, fixed: int) -> int:
+    """The tokens of a report under that policy, 0 where it wants none."""
+    asked = getattr(policy, "report_room", None)
+    return 0 if asked is None else int(asked(cap, mark, fixed))
 
 
 def _ask(

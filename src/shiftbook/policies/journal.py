@@ -62,6 +62,11 @@ class Journal:
         order = [entry.position for entry in fresh]
         return Extend(recipe_of(fitted.units, order), fitted.warnings, fitted.made)
 
+    def report_room(self, cap: int, mark: int, fixed: int) -> int:
+        """The tokens that a report may take, 0 where a brief has no room for one."""
+        room = int((min(mark, (cap + fixed) // 2) - fixed) * REPORT_PART)
+        return room if room >= REPORT_TOKENS_MIN else 0
+
     def reopen(self, prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason: str) -> Choice:
         """The same rebuild, whatever room there is."""
         return rebuilt(prompt, fresh, budget, reason)
@@ -155,13 +160,16 @@ def _want(leaving: _Leaving, report: Entry | None, upto: int, room: int) -> Want
     untold = leaving.untold
     if not untold:
         return None
+    first = untold[0].position
     before = report.what if report is not None and isinstance(report.what, ReportWritten) else None
     newest_gone = max(piece.entry.position for unit in leaving.units for piece in unit)
     if report is not None and before is not None:
-        if report.position > upto and before.last >= newest_gone:
-            return None
-        newest_gone = max(newest_gone, before.last)
-    first = untold[0].position if before is None else min(before.first, untold[0].position)
+        if report.position > upto:
+            if before.last >= newest_gone:
+                return None
+            # It was written for this epoch, and more leaves by now: what it told is not told again.
+            untold = [entry for entry in untold if entry.position > before.last]
+        first, newest_gone = min(before.first, first), max(newest_gone, before.last)
     return WantReport(first, newest_gone, tuple(untold), before, room)
 
 

@@ -48,6 +48,11 @@ class Notes:
         order = [entry.position for entry in fresh]
         return Extend(recipe_of(fitted.units, order), fitted.warnings, fitted.made)
 
+    def report_room(self, cap: int, mark: int, fixed: int) -> int:
+        """The tokens that notes may take, 0 where there is no room for any."""
+        room = int((min(mark, (cap + fixed) // 2) - fixed) * NOTES_PART)
+        return room if room >= NOTES_TOKENS_MIN else 0
+
     def reopen(self, prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason: str) -> Choice:
         """The same rebuild, whatever room there is."""
         return rebuilt(prompt, fresh, budget, reason)

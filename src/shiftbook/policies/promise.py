@@ -6,6 +6,9 @@ they are made once and never again: a later version of the policy may decide oth
 Where it needs an account of what leaves the prompt, it says so by `WantReport`, and is asked again once that
 is among the fresh entries. Whatever it chooses stays within `budget.cap` by `budget.measure`, whatever the
 entries hold, and keeps every call beside exactly one answer.
+
+A policy that wants reports has `report_room(cap, mark, fixed)` too: the tokens that one may take, 0 where
+there is no room for any. While a model writes them, so much and the request itself stay free below the cap.
 """
 
 from __future__ import annotations

@@ -71,6 +71,7 @@ def numbers(prompt: EpochPrompt, after: int, budget: Budget) -> dict[str, int]:
         "tokens_before": prompt.tokens,
         "tokens_after": after,
         "fixed": prompt.fixed,
-        "cap": budget.cap,
+        "cap": budget.cap + budget.reserve,
         "mark": budget.mark,
+        **({"kept_free": budget.reserve} if budget.reserve else {}),
     }

@@ -22,6 +22,10 @@ from shiftbook.entries import (
     ModelFailed,
     ModelInterrupted,
     PersonSaid,
+    ReportAnswered,
+    ReportAsked,
+    ReportFailed,
+    ReportWritten,
     RuleSet,
     RunEnded,
     RunOpened,
@@ -31,7 +35,7 @@ from shiftbook.entries import (
 )
 from shiftbook.messages import Call, Json, Usage
 
-VIEW_VERSION = 3
+VIEW_VERSION = 4
 """Raised when the fold changes its meaning: snapshots of other versions are ignored."""
 
 
@@ -68,6 +72,22 @@ class OpenAsk:
 
 
 @dataclass(slots=True)
+class OpenReport:
+    """What was asked of a model for a report that is not written yet.
+
+    `asked` is the position of the request without an outcome, 0 when there is none; `done` are those before
+    it, each with the position of its reply, 0 where there is none. The rest is as in `OpenAsk`.
+    """
+
+    asked: int = 0
+    done: list[list[int]] = field(default_factory=list)
+    failures: int = 0
+    tried: int = 0
+    retry_at_ms: int | None = None
+    wait_ms: int = 0
+
+
+@dataclass(slots=True)
 class RunView:
     """A run's standing after the entry at `position`."""
 
@@ -87,6 +107,7 @@ class RunView:
     turn: int = 0
     prompt_epoch: int = 0
     ask: OpenAsk | None = None
+    report: OpenReport | None = None
     calls: dict[str, OpenCall] = field(default_factory=dict)
     owed: bool = False
     """Something was said that the model has not answered yet."""
@@ -175,7 +196,7 @@ def _said(view: RunView, entry: Entry, what: PersonSaid | RuleSet) -> None:
 
 def _epoch(view: RunView, entry: Entry, what: EpochOpened) -> None:
     _wakes(view, entry, what)
-    view.prompt_epoch = what.epoch
+    view.prompt_epoch, view.report = what.epoch, None
 
 
 def _asked(view: RunView, entry: Entry, what: ModelAsked) -> None:
@@ -216,6 +237,39 @@ def _answered(view: RunView, entry: Entry, what: ModelAnswered) -> None:
     view.owed = bool(view.calls) or what.stop == "pause"
 
 
+def _report_asked(view: RunView, entry: Entry, what: ReportAsked) -> None:
+    _wakes(view, entry, what)
+    before = [] if view.report is None else view.report.done
+    view.report = OpenReport(entry.position, before)
+
+
+def _report_failed(view: RunView, entry: Entry, what: ReportFailed) -> None:
+    _wakes(view, entry, what)
+    report = view.report
+    if report is None or not report.asked:
+        return
+    report.failures = max(report.failures + 1, what.attempt)
+    report.tried += 1
+    report.retry_at_ms = what.retry_at_ms
+    report.wait_ms = max(0, (what.retry_at_ms or 0) - entry.at_ms)
+    if what.retry_at_ms is None:
+        report.done.append([report.asked, 0])
+        report.asked = 0
+
+
+def _report_answered(view: RunView, entry: Entry, what: ReportAnswered) -> None:
+    _wakes(view, entry, what)
+    view.used = add_usage(view.used, what.usage)
+    if view.report is not None and view.report.asked:
+        view.report.done.append([view.report.asked, entry.position])
+        view.report.asked = 0
+
+
+def _report_written(view: RunView, entry: Entry, what: ReportWritten) -> None:
+    _wakes(view, entry, what)
+    view.report = None
+
+
 def _interrupted(view: RunView, entry: Entry, what: ModelInterrupted) -> None:
     _wakes(view, entry, what)
     view.ask, view.owed = None, True
@@ -251,6 +305,8 @@ def _rested(view: RunView, entry: Entry, what: RunRested) -> None:
     view.state, view.why, view.interruptions = what.state, what.why, 0
     if view.ask is not None:
         view.ask.tried, view.ask.gave_up, view.ask.retry_at_ms = 0, False, None
+    if view.report is not None:
+        view.report.tried, view.report.retry_at_ms = 0, None
 
 
 def _ended(view: RunView, entry: Entry, what: RunEnded) -> None:
@@ -270,6 +326,10 @@ _FOLDS: Mapping[type[What], Any] = {
     ActionStarted: _started,
     ActionFinished: _finished,
     LimitReached: _limited,
+    ReportAsked: _report_asked,
+    ReportFailed: _report_failed,
+    ReportAnswered: _report_answered,
+    ReportWritten: _report_written,
     RunRested: _rested,
     RunEnded: _ended,
 }
@@ -284,6 +344,7 @@ def view_from_plain(plain: Mapping[str, Json]) -> RunView:
     """The reverse of `view_to_plain`."""
     values = dict(plain)
     values["ask"] = None if values["ask"] is None else OpenAsk(**values["ask"])
+    values["report"] = None if values["report"] is None else OpenReport(**values["report"])
     values["calls"] = {name: OpenCall(**call) for name, call in values["calls"].items()}
     values["used"] = Usage(**values["used"])
     return RunView(**values)

@@ -66,6 +66,8 @@ class Budget:
     """What stands after the last of the fresh entries."""
     gap_ms: int | None = None
     """Time since the last request, as the entries' stamps have it; None where there was none."""
+    reserve: int = 0
+    """What the agent's cap is above this one, so that a report can be asked for behind the prompt."""
 
 
 Made = tuple[tuple[Block, int], ...]

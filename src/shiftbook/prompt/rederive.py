@@ -11,13 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from shiftbook.entries import MODEL_VISIBLE, AgentDeclared, Entry, EpochOpened, ModelAsked, Pick, Recipe
+from shiftbook.entries import (
+    MODEL_VISIBLE,
+    AgentDeclared,
+    Entry,
+    EpochOpened,
+    ModelAsked,
+    Pick,
+    Recipe,
+    ReportAsked,
+)
 from shiftbook.errors import Damaged, NewerFormat
 from shiftbook.messages import Json
 from shiftbook.prompt.brief import BRIEF_KINDS
+from shiftbook.prompt.digest import start
 from shiftbook.prompt.epoch import EpochPrompt, Growth
 from shiftbook.prompt.grow import adopt, grow, opened
 from shiftbook.prompt.measure import Gauge
+from shiftbook.prompt.report_request import digested_request
 
 CURSOR_VERSION = 2
 """Raised when a cursor changes its meaning: those of other versions are not read."""
@@ -59,6 +70,24 @@ class Rederived:
             self.opening = (entry.position, what)
         elif isinstance(what, ModelAsked):
             self._ask(entry.position, what)
+        elif isinstance(what, ReportAsked):
+            self._report(entry.position, what)
+
+    def _report(self, position: int, asked: ReportAsked) -> None:
+        self.prompts += 1
+        try:
+            if asked.extends and self.prompt is None:
+                raise Damaged("A report's request extends a prompt, but the model was never asked before.")
+            before = start(self.declaration, asked.renderer)
+            if asked.extends and self.prompt is not None:
+                before = self.prompt.digest
+            digest = digested_request(asked, self.known, before)
+        except (Damaged, NewerFormat) as error:
+            self.faults.append(PromptFault(position, str(error)))
+            return
+        if digest != asked.digest:
+            what = f"the report's request has digest {asked.digest}, its entries give {digest}"
+            self.faults.append(PromptFault(position, what))
 
     def _ask(self, position: int, asked: ModelAsked) -> None:
         self.prompts += 1

@@ -31,6 +31,7 @@ from shiftbook.prompt import wording
 from shiftbook.prompt.cut import plain_text
 from shiftbook.prompt.epoch import Measure, WantReport
 from shiftbook.prompt.fidelity import fault, names_in
+from shiftbook.prompt.overreach import is_persons, overreach
 from shiftbook.prompt.render import calls_of, render_entry
 from shiftbook.prompt.told import entry_text, quoted_name, stamp
 
@@ -61,16 +62,36 @@ def by_rule(want: WantReport, measure: Measure, tallies: Iterable[str] = ()) -> 
 
     It has no lines when not one fits; its head may then still be longer than the room.
     """
-    lines = [*(() if want.before is None else want.before.lines), *_lines(want.entries)]
-    check = Check(want, tallies, by_rule=True)
+    return composed(want, lines_by_rule(want.entries), measure, tallies)
+
+
+def composed(
+    want: WantReport,
+    told: Sequence[ReportLine],
+    measure: Measure,
+    tallies: Iterable[str] = (),
+    *,
+    written: Sequence[ReportLine] = (),
+    known: Iterable[Entry] = (),
+    writer: str = MECHANICAL,
+) -> tuple[What, ...]:
+    """A report of the lines before it, of those a model has written, and of those told by rule, in its room.
+
+    `known` are entries that written lines may cite beside those that are wanted. What `by_rule` says of the
+    room holds here too.
+    """
+    before = () if want.before is None else want.before.lines
+    check = Check((*want.entries, *known), tallies, carried=before, written=written)
+    sound, refused = check.sorted_out(written)
+    lines = list(dict.fromkeys((*before, *sound, *told)))
     chars = want.room * CHARS_PER_TOKEN
     for _ in range(ROOM_TRIES):
         kept, struck = check.sorted_out(_within(lines, chars))
-        report = ReportWritten(want.first, want.last, kept, MECHANICAL)
+        report = ReportWritten(want.first, want.last, kept, writer if sound else MECHANICAL)
         if report_tokens(report, measure) <= want.room:
-            return (report, *struck)
+            return (report, *refused, *struck)
         chars = chars * 4 // 5
-    return (ReportWritten(want.first, want.last, (), MECHANICAL),)
+    return (ReportWritten(want.first, want.last, (), writer), *refused)
 
 
 Sorted = tuple[tuple[ReportLine, ...], tuple[LineStruck, ...]]
@@ -79,16 +100,22 @@ Sorted = tuple[tuple[ReportLine, ...], tuple[LineStruck, ...]]
 class Check:
     """Holds lines against the entries that they cite, each line once.
 
-    Lines carried from the report before were checked when they were written.
+    Those `carried` from the report before were checked when they were written; those `written` by a model
+    are held to more than what a rule tells.
     """
 
-    def __init__(self, want: WantReport, tallies: Iterable[str], *, by_rule: bool) -> None:
-        self._known = {entry.position: entry for entry in want.entries}
+    def __init__(
+        self,
+        known: Iterable[Entry],
+        tallies: Iterable[str],
+        *,
+        carried: Iterable[ReportLine] = (),
+        written: Iterable[ReportLine] = (),
+    ) -> None:
+        self._known = {entry.position: entry for entry in known}
         self._tallies = tuple(tallies)
-        self._by_rule = by_rule
-        self._faults: dict[ReportLine, str | None] = {}
-        if want.before is not None:
-            self._faults.update(dict.fromkeys(want.before.lines))
+        self._written = frozenset(written)
+        self._faults: dict[ReportLine, str | None] = dict.fromkeys(carried)
 
     def sorted_out(self, lines: Iterable[ReportLine]) -> Sorted:
         """The lines that may stand, and those that may not with the reason."""
@@ -96,13 +123,20 @@ class Check:
         struck: list[LineStruck] = []
         for line in lines:
             if line not in self._faults:
-                self._faults[line] = fault(line, self._known, self._tallies, by_rule=self._by_rule)
+                self._faults[line] = self._fault(line)
             why = self._faults[line]
             if why is None:
                 kept.append(line)
             else:
                 struck.append(LineStruck(line, why))
         return tuple(kept), tuple(struck)
+
+    def _fault(self, line: ReportLine) -> str | None:
+        is_written = line in self._written
+        why = fault(line, self._known, self._tallies, by_rule=not is_written)
+        if why is None and is_written:
+            why = overreach(line, [self._known[position] for position in line.cites])
+        return why
 
 
 def report_tokens(report: What, measure: Measure) -> int:
@@ -114,7 +148,8 @@ def report_tokens(report: What, measure: Measure) -> int:
 # --- lines ---------------------------------------------------------------------------------------------
 
 
-def _lines(entries: Sequence[Entry]) -> list[ReportLine]:
+def lines_by_rule(entries: Sequence[Entry]) -> list[ReportLine]:
+    """A line for each thing that a person said, and for each turn."""
     answers = {entry.what.call: entry for entry in entries if isinstance(entry.what, ActionFinished)}
     lines: list[ReportLine] = []
     for entry in entries:
@@ -124,14 +159,14 @@ def _lines(entries: Sequence[Entry]) -> list[ReportLine]:
             case ModelAnswered():
                 lines.append(_turn(entry, answers))
             case ModelInterrupted():
-                words = _quoted(entry_text(entry), REPLY_CHARS)
+                words = quoted(entry_text(entry), REPLY_CHARS)
                 text = f"{stamp(entry.at_ms)}, the model began {words} and was cut off"
                 lines.append(ReportLine(text, (entry.position,)))
     return lines
 
 
 def _persons(entry: Entry, what: PersonSaid) -> ReportLine:
-    words = _quoted(entry_text(entry), WORDS_CHARS)
+    words = quoted(entry_text(entry), WORDS_CHARS)
     text = f"{stamp(entry.at_ms)}, {wording.SAID_BY[what.author]}: {words}"
     return ReportLine(text, (entry.position,))
 
@@ -139,7 +174,7 @@ def _persons(entry: Entry, what: PersonSaid) -> ReportLine:
 def _turn(entry: Entry, answers: Mapping[str, Entry]) -> ReportLine:
     calls = calls_of(entry)
     said = "\n".join(line for line in entry_text(entry).split("\n") if not line.startswith("[call "))
-    pieces = [f"the model said {_quoted(said, REPLY_CHARS)}"] if said.strip() else []
+    pieces = [f"the model said {quoted(said, REPLY_CHARS)}"] if said.strip() else []
     cites = [entry.position]
     for call in calls[:CALLS_MAX]:
         answer = answers.get(call.id)
@@ -153,7 +188,7 @@ def _turn(entry: Entry, answers: Mapping[str, Entry]) -> ReportLine:
 
 def _called(call: Call, answer: Entry | None) -> str:
     given = [
-        f"{quoted_name(str(name))} {_quoted(_text(value), ARGUMENT_CHARS)}"
+        f"{quoted_name(str(name))} {quoted(argument_text(value), ARGUMENT_CHARS)}"
         for name, value in islice((call.arguments or {}).items(), CALLS_MAX)
     ]
     asked = f"called {quoted_name(call.tool)}"
@@ -162,16 +197,18 @@ def _called(call: Call, answer: Entry | None) -> str:
     if answer is None or not isinstance(answer.what, ActionFinished):
         return asked
     text = entry_text(answer)
-    told = f"{asked}: {wording.OUTCOMES[answer.what.outcome]} {_quoted(text, ANSWER_CHARS)}"
+    told = f"{asked}: {wording.OUTCOMES[answer.what.outcome]} {quoted(text, ANSWER_CHARS)}"
     more = [name for name in names_in(text) if name not in told and len(name) <= ARGUMENT_CHARS][:NAMES_MAX]
-    return f"{told} with {_quoted(' '.join(more), 4 * ARGUMENT_CHARS)}" if more else told
+    return f"{told} with {quoted(' '.join(more), 4 * ARGUMENT_CHARS)}" if more else told
 
 
-def _text(value: Json) -> str:
+def argument_text(value: Json) -> str:
+    """An argument as text: a text as it is, anything else canonically."""
     return value if type(value) is str else canonical.encode(value)
 
 
-def _quoted(text: str, chars: int) -> str:
+def quoted(text: str, chars: int) -> str:
+    """The beginning of a text, in quotes on one line."""
     return canonical.encode(plain_text(shortened(text, chars)))
 
 
@@ -185,15 +222,6 @@ def shortened(text: str, chars: int) -> str:
 
 
 # --- room ----------------------------------------------------------------------------------------------
-
-_PERSONS = re.compile(
-    r"\d{4,}-\d\d-\d\d \d\d:\d\d UTC, (?:" + "|".join(map(re.escape, wording.SAID_BY.values())) + r"): "
-)
-
-
-def is_persons(line: ReportLine) -> bool:
-    """Whether the line gives somebody's own words in the form that only the writer by rule may use."""
-    return _PERSONS.match(line.text) is not None
 
 
 def _within(lines: Sequence[ReportLine], chars: int) -> list[ReportLine]:

@@ -107,6 +107,8 @@ class Recorded:
 
     async def reply(self, request: Request, emit: Emit) -> ModelReply:
         """The recorded reply of the request's turn; its usage is missing. Past the end: not to be retried."""
+        if request.purpose == "report":
+            raise ProviderFault("A recording writes no reports.", retryable=False)
         if not 1 <= request.turn <= len(self._replies):
             raise ProviderFault(
                 f"The recording holds {len(self._replies)} replies and turn {request.turn} was asked for: "

@@ -6,7 +6,9 @@ A script is a list of steps, one a turn, or a function from the request to a ste
 
 It keeps no state: the turn and the attempt in the request say where it is, so a resumed run, in another
 process, goes on in the same place. A fault happens on the first `times` attempts at its turn and is followed
-by its `then`. A script that has run out is a fault that no retry can mend.
+by its `then`. A script that has run out is a fault that no retry can mend. Requests for reports are answered
+by `reports`, a function from the request to a step; where there is none, a script that is a function gets
+them too, and a list refuses them.
 """
 
 from __future__ import annotations
@@ -131,8 +133,10 @@ class Scripted:
         name: str = "scripted",
         *,
         check: Callable[[Request], None] | None = None,
+        reports: Callable[[Request], Step] | None = None,
     ) -> None:
         self._script = script if callable(script) else tuple(script)
+        self._reports = reports
         self._check = check
         self.name = name
 
@@ -156,8 +160,15 @@ class Scripted:
         return await self._say(step, request, emit)
 
     def _step(self, request: Request) -> Step:
+        if request.purpose == "report" and self._reports is not None:
+            return self._reports(request)
         if callable(self._script):
             return self._script(request)
+        if request.purpose == "report":
+            raise ProviderFault(
+                f"The script of {self.name!r} has nothing to say for a report: give it `reports`.",
+                retryable=False,
+            )
         if not 1 <= request.turn <= len(self._script):
             raise ProviderFault(
                 f"The script of {self.name!r} has {len(self._script)} steps and turn {request.turn} was "

@@ -19,6 +19,7 @@ from shiftbook.messages import Json
 from shiftbook.observers.promise import Observer
 from shiftbook.policies import policy_named
 from shiftbook.projections.keys import key_fault
+from shiftbook.prompt.report import MECHANICAL
 from shiftbook.providers.promise import Provider
 from shiftbook.run.answer import Shape, shape_of
 from shiftbook.run.booktools import BookTool, book_tools_named
@@ -31,6 +32,9 @@ CAP_DEFAULT = 100_000
 
 MARK_SHARE = 0.4
 """The low-water mark of a rebuild as a share of the cap, unless the agent names another."""
+
+BY_MODEL = "model"
+"""As an agent's `report`: the run's own model writes reports, through the prompt that its provider holds."""
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -47,8 +51,11 @@ class Agent:
     `toolboxes` hold tools that may change while a run goes on; they are opened and closed with it. `output`
     is what the reply that ends a task has to be: a pydantic model or another type, or a JSON schema.
     `book_tools` are tools with which the model keeps the run's book (True: all, or their names); where they
-    are left out, the policy "journal" has them all and others none. `observers` are code that turns results
-    into statements, a plan and tallies. `rules` are standing instructions by key; a change is written down.
+    are left out, the policy "journal" has them all and others none. `report` says who writes the account of
+    what leaves the prompt: "mechanical" (a rule, which costs nothing), "model" (the model in use), or another
+    provider, whose requests take at most `report_window` tokens, the answer included. `observers` are code
+    that turns results into statements, a plan and tallies. `rules` are standing instructions by key; a change
+    is written down.
     """
 
     name: str
@@ -62,6 +69,8 @@ class Agent:
     observers: Sequence[Observer] = ()
     rules: Mapping[str, str] = field(default_factory=dict)
     policy: str = "transcript"
+    report: str | Provider = MECHANICAL
+    report_window: int = CAP_DEFAULT
     cap: int = CAP_DEFAULT
     mark: int | None = None
     fixed: int = 0
@@ -111,6 +120,7 @@ class Agent:
                 f"The mark of {self.mark} tokens has to lie between 1 and the cap of {self.cap}."
             )
         policy_named(self.policy)
+        self._check_report()
         if self.output is not None:
             if self.conversational:
                 raise AgentMistake(
@@ -118,6 +128,24 @@ class Agent:
                     "leave out one of the two."
                 )
             object.__setattr__(self, "shape", shape_of(self.output))
+
+    def _check_report(self) -> None:
+        if self.report not in (MECHANICAL, BY_MODEL) and not callable(getattr(self.report, "reply", None)):
+            raise AgentMistake(
+                f"Reports cannot be written by {self.report!r:.60}: say {MECHANICAL!r}, {BY_MODEL!r}, or "
+                "give another provider."
+            )
+        if self.report_window < 1:
+            raise AgentMistake(
+                f"The window for reports is {self.report_window} tokens: it has to be at least 1."
+            )
+
+    @property
+    def writer(self) -> Provider | None:
+        """The model that writes reports; None where a rule does."""
+        if isinstance(self.report, str):
+            return self.model if self.report == BY_MODEL else None
+        return self.report
 
     def _check_book(self, names: Sequence[str]) -> None:
         object.__setattr__(self, "own_book", book_tools_named(self.book_tools, self.policy))
@@ -185,6 +213,7 @@ def declare(agent: Agent) -> Declaration:
             "parameters": dict(agent.parameters),
             **({} if settings is None else {"provider": dict(settings)}),
             **({"fallback": [model.name for model in agent.fallback]} if agent.fallback else {}),
+            **_reports(agent),
             **({} if agent.shape is None else {"output": agent.shape.schema}),
             "fixed": agent.fixed,
             "mark": agent.low_water,
@@ -199,3 +228,16 @@ def declare(agent: Agent) -> Declaration:
         contracts={tool.name: contract_digest(tool) for tool in tools},
     )
     return Declaration(entry, blob)
+
+
+def _reports(agent: Agent) -> dict[str, Json]:
+    if isinstance(agent.report, str):
+        return {} if agent.report == MECHANICAL else {"report": agent.report}
+    settings = getattr(agent.report, "settings", None)
+    return {
+        "report": {
+            "model": agent.report.name,
+            "window": agent.report_window,
+            **({} if settings is None else {"provider": dict(settings)}),
+        }
+    }

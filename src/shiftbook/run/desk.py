@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from shiftbook.clock import Clock
-from shiftbook.entries import MODEL_VISIBLE, Entry, ModelAnswered, ModelAsked, What
+from shiftbook.entries import MODEL_VISIBLE, Entry, ModelAnswered, ModelAsked, ReportAsked, What
 from shiftbook.messages import ReplyEvent, ToolSchema
 from shiftbook.policies.promise import Policy
 from shiftbook.projections.knowledge import Knowledge, learn
@@ -111,6 +111,11 @@ class Desk:
         if self.pausing is not None:
             self.pausing.cancel()
 
+    @property
+    def gap_ms(self) -> int | None:
+        """The time since the run's prompt was last read by its provider; None before the first request."""
+        return None if self.asked_ms is None else max(self.clock.now_ms() - self.asked_ms, 0)
+
     def situation(self) -> Situation:
         """What `step` needs to know beside the view."""
         return Situation(
@@ -153,10 +158,15 @@ class Desk:
         learn(self.knowledge, entry)
         if isinstance(entry.what, ModelAnswered):
             self.reply = entry.what
-        elif isinstance(entry.what, ModelAsked):
+        elif reads_prompt(entry.what):
             self.asked_ms = entry.at_ms
         if type(entry.what) in MODEL_VISIBLE:
             self.fresh.append(entry)
+
+
+def reads_prompt(what: What) -> bool:
+    """Whether it is a request that a provider reads the run's prompt for, so that its cache is warm again."""
+    return isinstance(what, ModelAsked) or (isinstance(what, ReportAsked) and what.extends)
 
 
 def facts_of(tools: Mapping[str, Tool]) -> Mapping[str, ToolFacts]:

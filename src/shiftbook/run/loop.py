@@ -18,6 +18,7 @@ from shiftbook.entries import (
     LimitReached,
     ModelInterrupted,
     PersonSaid,
+    ReportFailed,
     RunOpened,
     RunRested,
     UserContent,
@@ -27,7 +28,7 @@ from shiftbook.journal.promises import Lease, Snapshot, Store
 from shiftbook.messages import Text
 from shiftbook.projections.view import RunView
 from shiftbook.prompt.grow import first_prompt
-from shiftbook.run import actions, model
+from shiftbook.run import actions, model, report
 from shiftbook.run.agent import Agent
 from shiftbook.run.answer import repair_text
 from shiftbook.run.book import Book, read_entries
@@ -38,6 +39,7 @@ from shiftbook.run.keeper import LeaseKeeper
 from shiftbook.run.mail import content_of, move_mail, post, post_rule
 from shiftbook.run.noting import set_rules
 from shiftbook.run.restore import restore, snapshot_of
+from shiftbook.run.sending import TASK_NAME
 from shiftbook.run.setting import (
     Setting,
     close_toolboxes,
@@ -50,8 +52,10 @@ from shiftbook.run.setting import (
 from shiftbook.run.step import (
     Ask,
     AskAgain,
+    AskReport,
     Dispatch,
     DropAsk,
+    DropReport,
     FallBack,
     Keep,
     MoveMail,
@@ -218,7 +222,7 @@ class Run:
         desk = self._desk
         desk.wish, desk.why = ("cancel" if wish == "cancel" else "stop"), why
         for task in tuple(desk.in_flight):
-            if wish == "cancel" or task.get_name() == model.TASK_NAME:
+            if wish == "cancel" or task.get_name() == TASK_NAME:
                 task.cancel()
 
     async def finish(self) -> Summary:
@@ -350,6 +354,8 @@ class Run:
             case AskAgain():
                 await desk.book.commit()
                 await model.ask_again(desk, act)
+            case AskReport():
+                await report.ask_report(desk, act)
             case Dispatch():
                 await actions.dispatch(desk, act)
             case Reconcile():
@@ -366,6 +372,8 @@ class Run:
                 declare_changes(desk)
             case DropAsk():
                 desk.note(ModelInterrupted(act.turn, (), act.reason))
+            case DropReport():
+                desk.note(ReportFailed(act.attempt, act.reason))
             case Stop() | Rest():
                 return await _rest(desk, act)
         return False

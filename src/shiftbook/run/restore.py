@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from shiftbook import canonical
-from shiftbook.entries import Entry, ModelAsked
+from shiftbook.entries import Entry
 from shiftbook.errors import Damaged, NotCanonical
 from shiftbook.journal.promises import Snapshot, Store
 from shiftbook.messages import Json
@@ -27,6 +27,7 @@ from shiftbook.prompt.grow import first_prompt
 from shiftbook.prompt.measure import Gauge
 from shiftbook.prompt.rederive import Rederived, cursor, cursor_ranges, from_cursor
 from shiftbook.run.book import read_entries
+from shiftbook.run.desk import reads_prompt
 
 SNAPSHOT_NAME = "run"
 
@@ -47,7 +48,7 @@ class Restored:
             fold(self.view, entry)
             learn(self.knowledge, entry)
             self.prompts.take(entry)
-            if isinstance(entry.what, ModelAsked):
+            if reads_prompt(entry.what):
                 self.asked_ms = entry.at_ms
 
     def prompt(self, gauge: Gauge) -> EpochPrompt:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shiftbook.clock import Clock
-from shiftbook.entries import ModelInterrupted, Warned
+from shiftbook.entries import ModelInterrupted, ReportFailed, Warned
 from shiftbook.errors import AgentMistake, CapTooSmall
 from shiftbook.journal.promises import Store
 from shiftbook.policies import policy_named
@@ -36,7 +36,8 @@ class Setting:
         self.schemas = tuple(tool.schema for tool in self.tools.values())
         self.gauge = Gauge(agent.told, self.schemas, filler=agent.fixed)
         self.gauge.check(agent.cap)
-        for model in self.models:
+        own_writer = [] if isinstance(agent.report, str) else [agent.report]
+        for model in (*self.models, *own_writer):
             ready = getattr(model, "check", None)
             if ready is not None:
                 ready()
@@ -124,6 +125,9 @@ def declare_changes(desk: Desk) -> bool:
         desk.prompt = first_prompt(view.declaration, desk.gauge)
     if view.ask is not None:
         desk.note(ModelInterrupted(view.ask.turn, (), "the agent was changed before the reply came"))
+    if view.report is not None and view.report.asked:
+        why = "the agent was changed before the report came"
+        desk.note(ReportFailed(view.report.failures + 1, why))
     set_rules(desk)
     return True
 

@@ -90,6 +90,23 @@ class AskAgain:
 
 
 @dataclass(frozen=True, slots=True)
+class AskReport:
+    """Send the journaled request for a report (again); otherwise as `AskAgain`."""
+
+    attempt: int
+    at_ms: int | None
+    wait_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DropReport:
+    """Close the open request for a report: the run is cancelled."""
+
+    attempt: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Dispatch:
     """Start these calls now, at the same time; each with the number of its attempt."""
 
@@ -166,6 +183,8 @@ Act = (
     MoveMail
     | Ask
     | AskAgain
+    | AskReport
+    | DropReport
     | Dispatch
     | Reconcile
     | Settle
@@ -193,6 +212,8 @@ def step(view: RunView, now: Situation, limits: Limits) -> Act:
         return _calls(view, now, limits)
     if view.ask is not None:
         return _open_ask(view, now, limits)
+    if view.report is not None and view.report.asked:
+        return AskReport(view.report.failures + 1, view.report.retry_at_ms, view.report.wait_ms)
     if now.mail:
         return MoveMail()
     if view.interruptions > limits.interruptions:
@@ -222,6 +243,8 @@ def _cancel(view: RunView, now: Situation) -> Act:
         return Settle(call.call, "cancelled", NEVER_STARTED_TEXT.format(why=why))
     if view.ask is not None:
         return DropAsk(view.turn, why)
+    if view.report is not None and view.report.asked:
+        return DropReport(view.report.failures + 1, why)
     return Rest("cancelled", why)
 
 

@@ -122,6 +122,7 @@ class Seams:
         return replace(
             agent,
             model=self.provider(agent.model),
+            report=agent.report if isinstance(agent.report, str) else self.provider(agent.report),
             fallback=tuple(map(self.provider, agent.fallback)),
             tools=tuple(map(self.tool, agent.tools)),
         )

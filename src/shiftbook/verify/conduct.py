@@ -22,6 +22,9 @@ from shiftbook.entries import (
     ModelAsked,
     ModelFailed,
     ModelInterrupted,
+    ReportAnswered,
+    ReportAsked,
+    ReportFailed,
     RunEnded,
     RunOpened,
     What,
@@ -56,6 +59,8 @@ class Conduct:
     turn: int = 0
     failures: int | None = None
     """Failed attempts at the open request; None when no request is open."""
+    reporting: int | None = None
+    """Failed attempts at the open request for a report; None when none is open."""
     declared: bool = False
     ended: bool = False
     _book: frozenset[str] = frozenset()
@@ -103,6 +108,8 @@ def _asked(state: Conduct, what: ModelAsked) -> Iterator[str]:
         yield "The model is asked before any AgentDeclared says what the agent is."
     if what.turn != state.turn + 1:
         yield f"It begins turn {what.turn} after turn {state.turn}: turns count up by one."
+    if state.reporting is not None:
+        yield f"It begins turn {what.turn} while the request for a report has no outcome."
     if state.failures is not None:
         yield f"It begins turn {what.turn} while the request of turn {state.turn} has no reply."
     state.turn, state.failures = max(state.turn, what.turn), 0
@@ -128,6 +135,31 @@ def _answered(state: Conduct, what: ModelAnswered) -> Iterator[str]:
 def _interrupted(state: Conduct, what: ModelInterrupted) -> Iterator[str]:
     yield from _in_turn(state, what.turn, "An interrupted reply")
     state.failures = None
+
+
+def _report_asked(state: Conduct, what: ReportAsked) -> Iterator[str]:
+    if not state.declared:
+        yield "A report is asked for before any AgentDeclared says what the agent is."
+    if state.failures is not None or state.reporting is not None:
+        yield "A report is asked for while another request has no reply."
+    if state._open:
+        yield f"A report is asked for while call {named(min(state._open))} has no answer."
+    state.reporting = 0
+
+
+def _report_failed(state: Conduct, what: ReportFailed) -> Iterator[str]:
+    if state.reporting is None:
+        yield "An attempt at a report failed, but none is asked for."
+        return
+    if what.attempt <= state.reporting:
+        yield f"Attempt {what.attempt} at a report fails after attempt {state.reporting}: they count up."
+    state.reporting = None if what.retry_at_ms is None else max(state.reporting, what.attempt)
+
+
+def _report_answered(state: Conduct, what: ReportAnswered) -> Iterator[str]:
+    if state.reporting is None:
+        yield "A report's reply came, but none is asked for: each request has one reply."
+    state.reporting = None
 
 
 def _in_turn(state: Conduct, turn: int, what: str) -> Iterator[str]:
@@ -187,4 +219,7 @@ _RULES: Mapping[type[What], Callable[[Conduct, Any], Iterator[str]]] = {
     ActionStarted: _started,
     ActionFinished: _finished,
     RunEnded: _ended,
+    ReportAsked: _report_asked,
+    ReportFailed: _report_failed,
+    ReportAnswered: _report_answered,
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shiftbook.entries import MODEL_VISIBLE, Entry, EpochOpened, ModelAsked, Recipe, What
+from shiftbook.entries import MODEL_VISIBLE, Entry, EpochOpened, ModelAsked, Recipe, ReportAsked, What
 from shiftbook.errors import Damaged
 from shiftbook.journal.promises import Store
 from shiftbook.projections.knowledge import Knowledge, learn, needed
@@ -67,6 +67,8 @@ class Prompts:
                 entry = replace(entry, what=replace(what, blocks=()))
             else:
                 await self._fetch(what.blocks)
+        elif isinstance(what, ReportAsked) and (wrong := _unnamed(what, entry.position)):
+            return [PromptFault(entry.position, wrong)]
         is_fresh = fold.opening is not None
         fold.take(entry)
         faults += fold.faults
@@ -104,3 +106,10 @@ def _unusable(recipe: Recipe, position: int) -> str:
     if total > RECIPE_FACTOR * position:
         return f"Its recipe picks {total} entries where there are {position - 1}."
     return ""
+
+
+def _unnamed(asked: ReportAsked, position: int) -> str:
+    """Why these cannot be the entries of the report's request at `position`, "" if they can."""
+    if list(asked.entries) == sorted(set(asked.entries)) and all(0 < at < position for at in asked.entries):
+        return ""
+    return "Its request names entries that are not before it, or not in order."

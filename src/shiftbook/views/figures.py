@@ -11,7 +11,7 @@ from __future__ import annotations
 from statistics import median_low
 from typing import TypedDict
 
-from shiftbook.entries import Entry, ModelAnswered, ModelAsked, State
+from shiftbook.entries import Entry, ModelAnswered, ModelAsked, ReportAsked, State
 from shiftbook.errors import Damaged
 from shiftbook.journal.promises import Store
 from shiftbook.projections.view import RunView, fold
@@ -26,7 +26,10 @@ from shiftbook.views.rows import entries_of
 
 
 class PromptTokens(TypedDict):
-    """Over all requests of a run; the median is a value that occurred. None when none was made."""
+    """Over all requests under the run's cap, those for reports too; the median is a value that occurred.
+
+    None when none was made.
+    """
 
     median: int | None
     max: int | None
@@ -108,6 +111,8 @@ class PromptSizes:
         prompt = self._prompts.prompt
         if self._own is not None and isinstance(entry.what, ModelAnswered):
             self._own.answered(entry.what.model, entry.what.parts)
+        if isinstance(entry.what, ReportAsked) and entry.what.extends:
+            self.requests.append(entry.what.tokens)
         if not isinstance(entry.what, ModelAsked) or prompt is None:
             return
         if self._own is not None:

@@ -25,6 +25,9 @@ from shiftbook.entries import (
     PersonSaid,
     PlanChanged,
     Recalled,
+    ReportAnswered,
+    ReportAsked,
+    ReportFailed,
     ReportWritten,
     RuleSet,
     RunEnded,
@@ -117,6 +120,12 @@ def _of_the_work(what: What) -> str:
             )
         case ReportWritten(first=first, last=last, lines=lines, writer=writer):
             return f"entries {first} to {last} by {writer}, {len(lines)} lines"
+        case ReportAsked(entries=asked, model=model, tokens=tokens):
+            return f"{len(asked)} entries, of {model}, {tokens} tokens"
+        case ReportFailed(attempt=attempt, error=error, retry_at_ms=retry_at):
+            return f"attempt {attempt}: {error}{'' if retry_at is None else ' (to be tried again)'}"
+        case ReportAnswered(parts=parts, stop=stop):
+            return f"{'' if stop == 'end' else f'[{stop}] '}{content_words(parts)}"
         case LineStruck(line=line, why=why):
             return f"{why}: {line.text}"
         case Recalled(query=query, found=found):

@@ -1,8 +1,9 @@
 """What a run cost and how much of its prompts came from a cache, as its providers reported it.
 
-Each answer is priced by itself, at the prices of its day, since a price may step with the length of a prompt.
-One answer whose usage or price is not known makes the sum unknown (None), never smaller; so does a reply
-that was cut half-way, which is billed and not reported. Attempts that failed before a word came are left out.
+Each answer, a report's too, is priced by itself, at the prices of its day, since a price may step with the
+length of a prompt. One answer whose usage or price is not known makes the sum unknown (None), never smaller;
+so does a reply that was cut half-way, which is billed and not reported. Attempts that failed before a word
+came are left out.
 
 Prices are of the vendor that the model's reference names, by the wire: a gateway's own prices are not known.
 """
@@ -15,7 +16,16 @@ from decimal import Decimal
 
 from shiftbook.economics.cost import PriceList, cost
 from shiftbook.economics.price_book import price_list
-from shiftbook.entries import AgentDeclared, Entry, ModelAnswered, ModelInterrupted, ReportWritten
+from shiftbook.entries import (
+    AgentDeclared,
+    Entry,
+    ModelAnswered,
+    ModelInterrupted,
+    ReportAnswered,
+    ReportAsked,
+    ReportFailed,
+    ReportWritten,
+)
 from shiftbook.messages import Usage
 
 Prices = Callable[[str, str | None, int], PriceList | None]
@@ -48,7 +58,7 @@ class Reported:
 
     def __init__(self, prices: Prices = known_prices) -> None:
         self._prices = prices
-        self._model = ""
+        self._model = self._writer = ""
         self._amount: Decimal | None = Decimal(0)
         self._read: int | None = 0
         self._prompt = 0
@@ -70,17 +80,26 @@ class Reported:
             case AgentDeclared(model=model):
                 self._model = model
             case ModelAnswered(usage=usage, model=replied):
-                self._answers += 1
-                self._add(self._model, replied, usage, entry.at_ms)
-                if usage.prompt is None or usage.cache_read is None:
-                    self._read = None
-                elif self._read is not None:
-                    self._read += usage.cache_read
-                    self._prompt += usage.prompt
+                self._answered(self._model, replied, usage, entry.at_ms)
+            case ReportAsked(model=writer):
+                self._writer = writer
+            case ReportAnswered(usage=usage, model=replied):
+                self._answered(self._writer, replied, usage, entry.at_ms)
             case ModelInterrupted(parts=parts) if parts:
+                self._amount = None
+            case ReportFailed(part=part) if part:
                 self._amount = None
             case ReportWritten(usage=usage, writer=writer) if usage != Usage():
                 self._add(writer, None, usage, entry.at_ms)
+
+    def _answered(self, reference: str, replied: str | None, usage: Usage, at_ms: int) -> None:
+        self._answers += 1
+        self._add(reference, replied, usage, at_ms)
+        if usage.prompt is None or usage.cache_read is None:
+            self._read = None
+        elif self._read is not None:
+            self._read += usage.cache_read
+            self._prompt += usage.prompt
 
     def _add(self, reference: str, replied: str | None, usage: Usage, at_ms: int) -> None:
         if self._amount is None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from shiftbook.entries import MODEL_VISIBLE, EpochOpened, ModelAsked, ReportWritten
+from shiftbook.messages import Request, Usage
+from shiftbook.providers.scripted import Step, say
 from shiftbook.views import explain_view, prompt_view
 from tests.run.book import RUN, go
 from tests.run.desk import Desk, run_async
+from tests.run.reports import SMALL as BY_MODEL
+from tests.run.reports import pages, read, report, writes
+from tests.run.reports import script as reading
 from tests.run.test_journal_prompt import SMALL, script
 
 
@@ -62,5 +68,35 @@ def test_a_first_epoch_leaves_nothing_out_and_a_warning_is_told_with_its_turn() 
         assert "a person's own words" in first["warnings"][0]
         assert first["blocks"][0]["form"] == "cut"
         assert (await explain_view(ground.store, RUN, 2))["warnings"] == []
+
+    run_async(main)
+
+
+def test_who_wrote_the_report_from_what_and_what_was_struck_is_told_for_all_of_its_epoch() -> None:
+    async def main(ground: Desk) -> None:
+        def writer(request: Request) -> Step:
+            ((at, page), *_) = pages(request)
+            made = report((f"Page {page} was read.", [at]), (f"Page {page} holds 123456 lines.", [at]))
+            return replace(made, usage=Usage(uncached=10, cache_read=90, output=5))
+
+        await go(ground, writes(writer, reading(24)), tools=(read,), **BY_MODEL)
+        view, _ = await explained(ground)
+        told = view["report"]
+        assert (told["writer"], told["requests"], told["read"]) == ("scripted", 1, 0.9)
+        assert told["tokens"] > 3_000
+        assert view["warnings"] == []
+        assert len(view["struck"]) == 1
+        assert "123456 is in none of the entries" in view["struck"][0]
+        assert json.loads(json.dumps(view)) == view
+
+    run_async(main)
+
+
+def test_why_a_rule_had_to_help_out_is_told_for_all_of_the_epoch() -> None:
+    async def main(ground: Desk) -> None:
+        await go(ground, writes(lambda request: say("No."), reading(24)), tools=(read,), **BY_MODEL)
+        view, _ = await explained(ground)
+        assert view["report"]["writer"] == "mechanical"
+        assert view["warnings"] == ["What leaves the prompt is told by rule: the model's reply was no JSON."]
 
     run_async(main)

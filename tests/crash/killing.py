@@ -23,7 +23,7 @@ from shiftbook.run.limits import Limits
 from shiftbook.testing.crash import Meanwhile, Moment, Seams
 from tests.crash.invariants import broken
 from tests.crash.receiver import CHARGES, RECEIVER
-from tests.crash.scenarios import Scenario, shift
+from tests.crash.scenarios import REPORTED, Scenario, shift
 from tests.crash.sweep import Ground
 from tests.crash.virtual import at_once
 from tests.crash.world import WORLD, Violation, World
@@ -46,7 +46,14 @@ BRISK = Scenario(
     limits=Limits(parallel=2, snapshot_every=5, retry_ms_min=1, retry_ms_max=2),
 )
 
-KILLED = {scenario.name: scenario for scenario in (BRISK, CHARGES)}
+QUICK = replace(
+    REPORTED,
+    name="quick",
+    script={**REPORTED.script, 7: calls(call("mail", {"to": "Ann"}), call("pay", {"amount": 6}))},
+    limits=Limits(parallel=2, snapshot_every=5, retry_ms_min=1, retry_ms_max=2),
+)
+
+KILLED = {scenario.name: scenario for scenario in (BRISK, CHARGES, QUICK)}
 WARM = [tool.schema for scenario in KILLED.values() for tool in scenario.tools]
 """Schemas are made when they are first asked for: here once, and not in every child."""
 

@@ -1,10 +1,12 @@
 """A journal without what a crash may change, so that a crashed run can be held against an uncrashed one.
 
 Left out: positions, stamps and lease epochs; `ActionStarted` (the attempts); every rest but the last (a rest
-is the wish of a person who may have died with the process); whether a result was learnt by asking the tool;
-the frames of tracebacks. Positions in recipes become names ("call 1.2's answer"). Answers of one batch,
-which come in the order in which they happen to be known, are sorted by call. Counts of tokens are compared
-until the first rebuild: from then on the prompt names entries by number, and numbers have lengths.
+is the wish of a person who may have died with the process); what reports say, since their lines cite by
+position, and whether one is written before or after a message that comes meanwhile; whether a result was
+learnt by asking the tool; the frames of tracebacks. Positions in recipes become names ("call 1.2's answer").
+Answers of one batch, which come in the order in which they happen to be known, are sorted by call. Counts of
+tokens are compared until the first rebuild: from then on the prompt names entries by number, and numbers
+have lengths.
 
 Requests are compared as they reached the model, entry numbers made equal, answers of a batch sorted.
 
@@ -25,18 +27,27 @@ from shiftbook.entries import (
     ActionStarted,
     Entry,
     EpochOpened,
+    LineStruck,
     ModelAnswered,
     ModelAsked,
     ModelFailed,
     ModelInterrupted,
     PersonSaid,
     Pick,
+    ReportAnswered,
+    ReportAsked,
+    ReportFailed,
+    ReportWritten,
     RunRested,
     Warned,
 )
 from shiftbook.messages import Block, Request, Result
 
-_ENTRY_NUMBERS = re.compile(r"\b([Ee]ntr(?:y|ies)) \d+(?: to \d+)?|\d+(?= characters left out)")
+_ENTRY_NUMBERS = re.compile(
+    r"\b([Ee]ntr(?:y|ies)) \d+(?: to \d+)?|\d+(?= characters left out)"
+    r"|\d{4}-\d\d-\d\d \d\d:\d\d UTC|\[\d+(?:, \d+)*\]"
+)
+_REPORTS = (ReportAsked, ReportAnswered, ReportFailed, ReportWritten, LineStruck)
 Item = tuple[str, dict[str, Any]]
 
 
@@ -60,11 +71,11 @@ def normal(entries: Sequence[Entry], requests: Mapping[int, Request], masked: fr
     epochs = 0
     for number, entry in enumerate(entries):
         what = entry.what
-        if isinstance(what, ActionStarted):
+        if isinstance(what, ActionStarted | ReportWritten | LineStruck):
             continue
         if isinstance(what, RunRested) and number + 1 < len(entries):
             continue
-        if masked and isinstance(what, EpochOpened | Warned):
+        if masked and isinstance(what, (EpochOpened, Warned, *_REPORTS)):
             continue
         epochs += isinstance(what, EpochOpened)
         plain = {item.name: getattr(what, item.name) for item in fields(what)}
@@ -83,6 +94,10 @@ def normal(entries: Sequence[Entry], requests: Mapping[int, Request], masked: fr
         elif isinstance(what, ModelInterrupted) and f"reply {what.turn}" in masked:
             plain.pop("parts")
         elif isinstance(what, ModelFailed):
+            plain.pop("retry_at_ms")
+        elif isinstance(what, ReportAsked | ReportAnswered):
+            plain = {}
+        elif isinstance(what, ReportFailed):
             plain.pop("retry_at_ms")
         elif isinstance(what, Warned):
             plain["detail"] = _ENTRY_NUMBERS.sub(r"\1 #", what.detail)

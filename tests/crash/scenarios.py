@@ -6,6 +6,7 @@ an uncrashed run and a crashed one that lost nothing come out the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -14,7 +15,7 @@ from shiftbook.clock import Clock
 from shiftbook.entries import ActionStarted, Entry, ModelAsked
 from shiftbook.errors import UnknownRun
 from shiftbook.journal.promises import Store
-from shiftbook.messages import Json, Request, TextDelta
+from shiftbook.messages import Json, Request, Text, TextDelta
 from shiftbook.providers.scripted import Scripted, Step, call, calls, cut, fails, hangs, say
 from shiftbook.run.agent import Agent
 from shiftbook.run.desk import NoWatcher
@@ -28,7 +29,7 @@ from shiftbook.tools.contract import (
     Tool,
     TryAgain,
 )
-from tests.crash.tools import TOOLS, look, mail, pay, ring, send, wait, write
+from tests.crash.tools import TOOLS, big, look, mail, pay, ring, send, wait, write
 from tests.crash.world import RUN, World
 
 LEASE_MS = 30_000
@@ -46,6 +47,8 @@ class Scenario:
     script: Script
     policy: str = "window"
     cap: int = 9_000
+    mark: int | None = None
+    report: str = "mechanical"
     stops: frozenset[str] = frozenset()
     cancels: frozenset[str] = frozenset()
     last: str = "All done."
@@ -53,7 +56,9 @@ class Scenario:
     limits: Limits = field(default_factory=lambda: Limits(parallel=2, snapshot_every=9))
 
     def answer(self, request: Request) -> Step:
-        """What the model says in a turn."""
+        """What the model says in a turn, or for a report."""
+        if request.purpose == "report":
+            return report_on(request)
         return self.script.get(request.turn, say(self.last))
 
     def agent(
@@ -73,11 +78,20 @@ class Scenario:
                 tools=cast("tuple[Tool, ...]", self.tools),
                 policy=self.policy,
                 cap=self.cap,
+                mark=self.mark,
+                report=self.report,
                 limits=self.limits,
             )
         )
         wrapped = seams.agent(agent)
         return change_tools(wrapped, lambda each: cast(Tool, Told(each, world)))
+
+
+def report_on(request: Request) -> Step:
+    """A report of one line on the first answers that are named; the provider is overloaded at first."""
+    words = "\n".join(part.text for part in request.blocks[-1].parts if isinstance(part, Text))
+    first, *_ = re.findall(r"^(\d+): done ", words, re.MULTILINE)
+    return fails(status=529, then=say(f'[{{"text": "Reports were read.", "cites": [{first}]}}]'))
 
 
 def change_tools(agent: Agent, change: Callable[[Tool], Tool]) -> Agent:
@@ -170,7 +184,23 @@ TINY = Scenario(
     limits=Limits(parallel=2, snapshot_every=3),
 )
 
-SCENARIOS = {scenario.name: scenario for scenario in (LONG, SHORT, CANCELLED, TINY)}
+REPORTED = Scenario(
+    "reported",
+    {
+        1: calls(call("look", {"place": "A"}), call("pay", {"amount": 5})),
+        **{turn: calls(call("big", {"number": turn, "lines": 60})) for turn in range(2, 7)},
+        7: calls(call("mail", {"to": "Ann"}), call("ring", {"text": "Please hurry."})),
+        8: calls(call("pay", {"amount": 7})),
+    },
+    policy="journal",
+    cap=5_600,
+    mark=2_800,
+    report="model",
+    tools=(look, pay, big, mail, ring),
+    limits=Limits(parallel=2, snapshot_every=5),
+)
+
+SCENARIOS = {scenario.name: scenario for scenario in (LONG, SHORT, CANCELLED, TINY, REPORTED)}
 
 
 # --- the person at the controls, and one process ------------------------------------------------------

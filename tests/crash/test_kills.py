@@ -40,6 +40,30 @@ def test_b1_b2_a_killed_process_loses_and_repeats_nothing(tmp_path: Path, commit
     assert violations(place, before) == []
 
 
+AROUND_A_REPORT = [
+    Kill("model", "before", 7),
+    Kill("model", "inside", 12),
+    Kill("model", "after", 8),
+    Kill("entries.append", "before", 15),
+    Kill("entries.append", "after", 15),
+    Kill("entries.append", "after", 16),
+    Kill("entries.append", "before", 17),
+]
+
+
+@pytest.mark.parametrize("commits", ["in-loop", "writer"])
+@pytest.mark.parametrize("kill", AROUND_A_REPORT, ids=str)
+def test_a4_c10_a_process_killed_around_a_models_report(tmp_path: Path, commits: Any, kill: Kill) -> None:
+    """What it has paid for stands and is used, and the run keeps its old prompt until the report is there."""
+    place = Place(tmp_path, commits, "quick")
+    assert run_child(place, kill) == "here"
+    before = entries_in(place)
+    assert run_child(place, None) == "finished"
+    assert violations(place, before) == []
+    answered = [entry.position for entry in entries_in(place) if entry.kind == "ReportAnswered"]
+    assert len(answered) == 1
+
+
 @pytest.mark.parametrize("commits", ["in-loop", "writer"])
 def test_a_run_that_is_killed_again_and_again_comes_to_its_end(tmp_path: Path, commits: Any) -> None:
     place = Place(tmp_path, commits)

@@ -22,11 +22,12 @@ from tests.crash.points import (
     unconfirmed,
     uncrashed,
 )
-from tests.crash.scenarios import CANCELLED, LONG, SCENARIOS, SHORT, TINY
+from tests.crash.scenarios import CANCELLED, LONG, REPORTED, SCENARIOS, SHORT, TINY
 from tests.crash.sweep import Ground
 
 SWEPT = [(LONG.name, part, 8) for part in range(8)]
 SWEPT += [(name, part, 2) for name in (SHORT.name, CANCELLED.name, TINY.name) for part in range(2)]
+SWEPT += [(REPORTED.name, part, 2) for part in range(2)]
 SEEDED_FIRSTS, SEEDED_SECONDS = 75, 4
 
 

@@ -20,6 +20,9 @@ from shiftbook.entries import (
     ModelAnswered,
     ModelFailed,
     ModelInterrupted,
+    ReportAnswered,
+    ReportAsked,
+    ReportFailed,
 )
 from shiftbook.errors import UnknownRun
 from shiftbook.journal.promises import Store
@@ -147,7 +150,9 @@ class World:
         """The model is asked, and this costs money."""
         for fault in request_faults(request):
             self.blame("request_valid", f"turn {request.turn}: {fault}")
-        if self.log is None:
+        if request.purpose == "report":
+            self._report(request)
+        elif self.log is None:
             for entry in self.journal():
                 match entry.what:
                     case ModelAnswered(turn=turn) | ModelInterrupted(turn=turn):
@@ -160,9 +165,25 @@ class World:
                     how = f"turn {request.turn} is asked again after entry {entry.position}"
                     self.blame("answer_once", how)
         self.asked.append((request.turn, request.attempt))
+        if request.purpose == "report":
+            self._write("asked", [request.turn, request.attempt])
+            return
         # The prompt goes on growing; what was sent is what it was then.
         self.requests[request.turn] = replace(request, blocks=tuple(request.blocks))
         self._write("asked", [request.turn, request.attempt])
+
+    def _report(self, request: Request) -> None:
+        """A report is asked for, and this costs money too."""
+        if self.log is not None:
+            return
+        last = [e for e in self.journal() if isinstance(e.what, ReportAsked | ReportAnswered | ReportFailed)][
+            -1
+        ]
+        is_known = isinstance(last.what, ReportAnswered) or (
+            isinstance(last.what, ReportFailed) and last.what.attempt >= request.attempt
+        )
+        if is_known:
+            self.blame("answer_once", f"a report is asked for again after entry {last.position}")
 
     def idle(self) -> None:
         """The process waits: whatever it knows has to be in the database by now."""

@@ -136,10 +136,11 @@ def test_a_persons_words_are_told_by_rule_also_beside_a_models_lines() -> None:
 
     async def main(ground: Desk) -> None:
         words = "Please mind gate {}, " + "and the rest of the yard too " * 60
-        steps = script(40)
+        steps = script(60)
+        wide = TOOLS | {"cap": 10_000, "mark": 6_000}
         async with await start(
             ground.store,
-            agent(writes(Writer(), steps), book_tools=True, **TOOLS),
+            agent(writes(Writer(), steps), book_tools=True, **wide),
             "Begin.",
             run=RUN,
             clock=ground.clock,

@@ -47,6 +47,15 @@ def _tell(view: ExplainView) -> None:
         kept = "" if block["kept"] is None else f", within {block['kept']:,} characters"
         entries = _entries(block["entries"])
         line(f"{block['tokens']:>8,}  {block['kind']} ({block['form']}{kept}) of {entries}")
+    if (report := view["report"]) is not None:
+        asked = ""
+        if report["requests"]:
+            read = "" if report["read"] is None else f", {report['read']:.0%} of them read from the cache"
+            asked = f", asked in {report['requests']} of {report['tokens']:,} tokens{read}"
+        line(
+            f"report: entry {report['entry']} on {report['first']} to {report['last']}, "
+            f"{report['lines']} lines, by {one_line(report['writer'], LINE_CHARS)}{asked}"
+        )
     for left in view["left_out"]:
         line(f"left out: {left['entries']:,} of entries {left['first']} to {left['last']}: {left['why']}")
     for told in view["warnings"]:

@@ -49,7 +49,8 @@ _STANDING = re.compile(
 _SAID = re.compile(
     r"\b(?:user|person|human|operator|owner|author)(?: \w+ly| then| also| has| had)?\s+(?:said"
     r"|says|asks?|asked|tells?|told|wants?|wanted|requests?|requested|instructs?|instructed|orders?|ordered"
-    r"|approves?|approved|confirms?|confirmed|agrees?|agreed|allows?|allowed|permits?|permitted|wrote|writes|decided|decides)\b",
+    r"|approves?|approved|confirms?|confirmed|agrees?|agreed|allows?|allowed|permits?|permitted|wrote|writes"
+    r"|decided|decides)\b",
     re.IGNORECASE,
 )
 

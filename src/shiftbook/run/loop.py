@@ -15,12 +15,10 @@ from shiftbook._version import VERSION
 from shiftbook.clock import Clock, SystemClock, this_process
 from shiftbook.entries import (
     Entry,
-    LimitReached,
     ModelInterrupted,
     PersonSaid,
     ReportFailed,
     RunOpened,
-    RunRested,
     UserContent,
 )
 from shiftbook.errors import BadInput, UnknownRun
@@ -38,6 +36,7 @@ from shiftbook.run.keep import keep
 from shiftbook.run.keeper import LeaseKeeper
 from shiftbook.run.mail import content_of, move_mail, post, post_rule
 from shiftbook.run.noting import set_rules
+from shiftbook.run.resting import rest
 from shiftbook.run.restore import restore, snapshot_of
 from shiftbook.run.sending import TASK_NAME
 from shiftbook.run.setting import (
@@ -333,7 +332,7 @@ class Run:
         if isinstance(act, Ask | Dispatch) and desk.agent.toolboxes:
             looked = await look_again(desk)
             if looked.too_big is not None:
-                return await _rest(desk, Stop("cap", looked.too_big, desk.agent.cap))
+                return await rest(desk, Stop("cap", looked.too_big, desk.agent.cap))
             if looked.changed:
                 self._declared = False
                 return False
@@ -350,7 +349,7 @@ class Run:
             case Ask():
                 full = await model.ask(desk, act, self._due_snapshot())
                 if full is not None:
-                    return await _rest(desk, Stop("cap", full.tokens, desk.agent.cap))
+                    return await rest(desk, Stop("cap", full.tokens, desk.agent.cap))
             case AskAgain():
                 await desk.book.commit()
                 await model.ask_again(desk, act)
@@ -375,7 +374,7 @@ class Run:
             case DropReport():
                 desk.note(ReportFailed(act.attempt, act.reason))
             case Stop() | Rest():
-                return await _rest(desk, act)
+                return await rest(desk, act)
         return False
 
     def _due_snapshot(self) -> Snapshot | None:
@@ -384,24 +383,3 @@ class Run:
             return None
         self._snapshot_at = desk.view.position
         return snapshot_of(desk.view, desk.knowledge, desk.prompt, desk.fresh)
-
-
-async def _rest(desk: Desk, act: Stop | Rest) -> bool:
-    """Rest, unless a message came in the meantime; True when the run rests."""
-    if isinstance(act, Stop):
-        desk.note(LimitReached(act.limit, act.value, act.allowed))
-        desk.note(RunRested("limited", f"{act.limit}: {act.why}" if act.why else act.limit))
-        await desk.book.commit()
-        return True
-    rested = RunRested(act.state, act.why)
-    if act.state not in ("finished", "waiting"):
-        desk.note(rested)
-        await desk.book.commit()
-        return True
-    entries = await desk.book.commit_unless_mail([rested])
-    if entries is None:
-        desk.mail = True
-        return False
-    for entry in entries:
-        desk.take(entry)
-    return True

@@ -228,12 +228,11 @@ def _failed(desk: Desk, act: AskReport, part: Part[ReportAnswered], fault: Provi
     """Stage what went wrong; no fault means that a person's wish cut it short."""
     report = desk.view.report
     tried = 0 if report is None else report.tried
-    if fault is None:
-        # Whoever goes on asks again at once, unless the run is cancelled: that closes the request.
-        error, retry_at, status = desk.why or "stopped by a person", desk.clock.now_ms(), None
-    else:
-        error, retry_at = failure(desk, fault, tried)
-        status = fault.status
+    # Who goes on after a stop asks again at once; a cancelled run's request is closed by `step`.
+    retry_at: int | None = desk.clock.now_ms()
+    error, status = desk.why or "stopped by a person", None
+    if fault is not None:
+        (error, retry_at), status = failure(desk, fault, tried), fault.status
     desk.note(ReportFailed(act.attempt, error, retry_at, status, part.text or None))
 
 

@@ -172,7 +172,7 @@ def _own_call(call: Call, name: str) -> Call:
 
 
 def failure(desk: Desk, fault: ProviderFault, tried: int) -> tuple[str, int | None]:
-    """What is written down of a failed attempt, after `tried` others, and when it is tried again, if it is."""
+    """What is written down of a failed attempt, after `tried` others; when it is tried again."""
     error = str(fault)[:ERROR_CHARS_MAX] or type(fault).__name__
     limits = desk.agent.limits
     wished_ms, allowed_ms = fault.retry_after_ms or 0, limits.wish_ms_max

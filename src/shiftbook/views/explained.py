@@ -9,12 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypedDict
 
-from shiftbook.entries import MODEL_VISIBLE, EpochOpened, LineStruck, ModelAsked, ReportWritten, Warned
+from shiftbook.entries import (
+    MODEL_VISIBLE,
+    EpochOpened,
+    LineStruck,
+    ModelAsked,
+    ReportAnswered,
+    ReportAsked,
+    ReportWritten,
+    Warned,
+)
 from shiftbook.journal.promises import PAGE_ROWS, Store
+from shiftbook.messages import Usage
 from shiftbook.prompt.brief import BRIEF_KINDS
 from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.views.prompts import MadeAgain, made_again
 from shiftbook.views.rows import entries_of
+
+OF_REPORTS = frozenset({"report by rule", "report cut"})
+"""Warnings that hold for as long as their report is shown."""
 
 _VISIBLE = {kind.__name__ for kind in MODEL_VISIBLE}
 
@@ -38,10 +51,27 @@ class LeftOut(TypedDict):
     why: str
 
 
+class ExplainedReport(TypedDict):
+    """The report in a prompt. `requests` were made of a model for it, of `tokens` prompt tokens by our meter.
+
+    `read` is the share of their prompts that the provider read from its cache; None where it did not say.
+    """
+
+    entry: int
+    writer: str
+    first: int
+    last: int
+    lines: int
+    requests: int
+    tokens: int
+    read: float | None
+
+
 class ExplainView(TypedDict):
     """A turn's prompt explained. `reason` and `numbers` are those of its epoch's opening, at `opened`.
 
-    `warnings` and `struck` were written for this request, or for its epoch's opening.
+    `warnings` and `struck` were written for this request, or for its epoch's opening. `report` is None where
+    the prompt holds none.
     """
 
     turn: int
@@ -58,6 +88,7 @@ class ExplainView(TypedDict):
     left_out: list[LeftOut]
     warnings: list[str]
     struck: list[str]
+    report: ExplainedReport | None
 
 
 async def explain_view(store: Store, run: str, turn: int) -> ExplainView:
@@ -82,6 +113,7 @@ async def explain_view(store: Store, run: str, turn: int) -> ExplainView:
         left_out=_left_out(made.prompt, await _visible(store, run, made.asked_at)),
         warnings=told.warnings,
         struck=told.struck,
+        report=_report(made.prompt, told),
     )
 
 
@@ -92,6 +124,9 @@ class _Told:
         self.opening = EpochOpened(0, "")
         self.warnings: list[str] = []
         self.struck: list[str] = []
+        self.asked: list[ReportAsked] = []
+        """What a model was asked since the request before the epoch's opening."""
+        self.usages: list[Usage] = []
 
 
 async def _told(store: Store, run: str, made: MadeAgain) -> _Told:
@@ -105,16 +140,40 @@ async def _told(store: Store, run: str, made: MadeAgain) -> _Told:
                 pending.append(what)
             case EpochOpened() as what:
                 told.opening = what
+            case ReportAsked() as what if entry.position < made.opened_at:
+                told.asked.append(what)
+            case ReportAnswered(usage=usage) if entry.position < made.opened_at:
+                told.usages.append(usage)
             case ModelAsked() if entry.position < made.opened_at:
-                pending = []
+                pending, told.asked, told.usages = [], [], []
             case ModelAsked() if entry.position < made.asked_at:
-                pending = [each for each in pending if isinstance(each, LineStruck)]
+                pending = [
+                    each for each in pending if isinstance(each, LineStruck) or each.what in OF_REPORTS
+                ]
     for each in pending:
         if isinstance(each, Warned):
             told.warnings.append(each.detail)
         else:
             told.struck.append(f"{each.line.text}: {each.why}")
     return told
+
+
+def _report(prompt: EpochPrompt, told: _Told) -> ExplainedReport | None:
+    for entry in prompt.shown.values():
+        if isinstance(entry.what, ReportWritten):
+            read, whole = [each.cache_read for each in told.usages], [each.prompt for each in told.usages]
+            is_known = bool(whole) and None not in read and all(whole)
+            return ExplainedReport(
+                entry=entry.position,
+                writer=entry.what.writer,
+                first=entry.what.first,
+                last=entry.what.last,
+                lines=len(entry.what.lines),
+                requests=len(told.asked),
+                tokens=sum(asked.tokens for asked in told.asked),
+                read=sum(filter(None, read)) / sum(filter(None, whole)) if is_known else None,
+            )
+    return None
 
 
 def _blocks(made: MadeAgain) -> list[ExplainedBlock]:

@@ -87,6 +87,13 @@ def test_old_lines_are_carried_as_they_are_and_not_checked_again():
     assert struck == []
 
 
+def test_an_old_line_falls_when_a_tally_of_its_key_has_come_since():
+    before = ReportWritten(1, 2, (ReportLine("There were 55 boxes.", (2,)),), "rule")
+    report, struck = written(WORK, before=before, tallies=("boxes",))
+    assert "There were 55 boxes." in {each.line.text for each in struck}
+    assert "There were 55 boxes." not in {line.text for line in report.lines}
+
+
 def test_a_line_that_pairs_a_tally_with_a_number_is_struck():
     report, struck = written(WORK, tallies=("boxes",))
     assert [line.cites for line in report.lines] == [(3,), (6,)], "a person's words are history"

@@ -63,11 +63,15 @@ def fault(
         if not held.holds(name):
             return f"{name} is in none of the entries that it cites"
     quotes = by_rule and len(cited) == 1 and isinstance(cited[0].what, PersonSaid)
-    if not quotes:
-        said = _STAMP.sub("", line.text) if by_rule else line.text
-        for key in tallies:
-            if _pairs(said, key):
-                return f"it puts a number beside the tally {key}, which is kept by code"
+    return None if quotes else tally_fault(line.text, tallies, stamped=by_rule)
+
+
+def tally_fault(text: str, tallies: Iterable[str], *, stamped: bool) -> str | None:
+    """Why a line may not stand beside these tallies; `stamped`: it begins with its time."""
+    said = _STAMP.sub("", text) if stamped else text
+    for key in tallies:
+        if _pairs(said, key):
+            return f"it puts a number beside the tally {key}, which is kept by code"
     return None
 
 

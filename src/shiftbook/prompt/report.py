@@ -30,7 +30,7 @@ from shiftbook.messages import Call, Json
 from shiftbook.prompt import wording
 from shiftbook.prompt.cut import plain_text
 from shiftbook.prompt.epoch import Measure, WantReport
-from shiftbook.prompt.fidelity import fault, names_in
+from shiftbook.prompt.fidelity import fault, names_in, tally_fault
 from shiftbook.prompt.overreach import is_persons, overreach
 from shiftbook.prompt.render import calls_of, render_entry
 from shiftbook.prompt.told import entry_text, quoted_name, stamp
@@ -100,8 +100,8 @@ Sorted = tuple[tuple[ReportLine, ...], tuple[LineStruck, ...]]
 class Check:
     """Holds lines against the entries that they cite, each line once.
 
-    Those `carried` from the report before were checked when they were written; those `written` by a model
-    are held to more than what a rule tells.
+    Those `carried` from the report before were checked when they were written, and are held against the
+    tallies that have come since; those `written` by a model are held to more than what a rule tells.
     """
 
     def __init__(
@@ -115,7 +115,10 @@ class Check:
         self._known = {entry.position: entry for entry in known}
         self._tallies = tuple(tallies)
         self._written = frozenset(written)
-        self._faults: dict[ReportLine, str | None] = dict.fromkeys(carried)
+        self._faults: dict[ReportLine, str | None] = {
+            line: None if is_persons(line) else tally_fault(line.text, self._tallies, stamped=True)
+            for line in carried
+        }
 
     def sorted_out(self, lines: Iterable[ReportLine]) -> Sorted:
         """The lines that may stand, and those that may not with the reason."""

@@ -109,6 +109,8 @@ def _next(desk: Desk, want: WantReport, told: Sequence[_Told]) -> tuple[ReportAs
         rest = [entry for entry in rest if entry.position in desk.prompt.shown]
     if not _is_worth_it(desk, want, rest):
         return None, ""
+    if desk.prompt.epoch > 1 and desk.prompt.first_end == len(desk.prompt.blocks) and not told:
+        return None, "the last epoch held one request alone, and a model is not paid for a report a turn"
     if len(told) >= PARTS_MAX:
         return None, f"{PARTS_MAX} requests did not hold all that leaves the prompt"
     chars = int(want.room * CHARS_PER_TOKEN * WRITTEN_SHARE)

@@ -24,8 +24,11 @@ SERVER_MIN = 14
 
 STATEMENT_MS = 60_000
 LOCK_MS = 10_000
-IDLE_MS = 60_000
-"""How long a statement may take, wait for a lock, or an open transaction may stand idle, in milliseconds."""
+IDLE_MS = 15_000
+"""How long a statement may take, wait for a lock, or an open transaction may stand idle, in milliseconds.
+
+The last bounds how long a holder that froze in the middle of one keeps its run's row from its successor.
+"""
 
 KNOWN_MAX = 4096
 """Runs about which a store remembers something before it forgets them all."""

@@ -151,9 +151,7 @@ class Queue:
 
     async def _due(self, database: Database) -> int:
         # By now(), which an index can be asked with; clock_timestamp() would be compared with every row.
-        if not await database.rows(
-            f"SELECT 1 FROM {SCHEMA}.queued_runs WHERE due <= now() LIMIT 1"
-        ):
+        if not await database.rows(f"SELECT 1 FROM {SCHEMA}.queued_runs WHERE due <= now() LIMIT 1"):
             return 0
         async with database.transaction():
             await database.run(_HERE)

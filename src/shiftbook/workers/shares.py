@@ -18,6 +18,9 @@ from shiftbook.journal.postgres_database import Database
 TENANT = "tenant:"
 """How a tag that names a tenant begins."""
 
+OPENING_MS = 60_000
+"""How long the others wait while an agent's toolboxes are opened for a claim; then the claim fails."""
+
 _HELD = "FROM shiftbook.leases WHERE host IS NOT NULL AND until_ms > shiftbook.now_ms()"
 _OF_AGENT = (
     f"SELECT count(*) FROM (SELECT number {_HELD}) AS held JOIN shiftbook.runs ON runs.number = held.number "
@@ -60,6 +63,7 @@ class Gate:
             if self._database is None or not self._database.is_alive:
                 # A connection of its own: a claim must not keep from the pool what its lease has to wait for.
                 self._database = await self._store.connections.connect()
+                await self._database.run(f"SET idle_in_transaction_session_timeout = {OPENING_MS}")
             database = self._database
             async with database.transaction():
                 yield await self._full(database, asked)

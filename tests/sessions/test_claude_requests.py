@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from shiftbook.sessions import RecordedRequests, Unmeasured, requests_of, walk_requests
 from tests.sessions.foreign import REQUESTS
@@ -155,3 +159,25 @@ def test_a_named_file_of_no_format_is_told_and_the_walk_goes_on(tmp_path: Path) 
     (missing,) = walk_requests([tmp_path / "nowhere"])
     assert isinstance(missing, Unmeasured)
     assert missing.named
+
+
+def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.jsonl").write_bytes((REQUESTS / "claude_old_sides.jsonl").read_bytes())
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    scandir = os.scandir
+
+    def refused(path: str) -> Any:
+        if os.fspath(path) == str(closed):
+            # Permissions do not stop the superuser, under whom tests may run.
+            raise PermissionError(13, "Permission denied", str(closed))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    session, told_of = walk_requests([tmp_path])
+    assert isinstance(session, RecordedRequests)
+    assert isinstance(told_of, Unmeasured)
+    assert (told_of.path, told_of.what) == (
+        str(closed),
+        "is a folder that cannot be read; check its permissions",
+    )

@@ -171,7 +171,9 @@ def _tell_faults(faults: Sequence[Unmeasured], found: Sequence[RecordedRequests]
             where = f", line {broken.line}" if broken.line else ""
             note(f"left out: {session.path}{where}: {broken.what}")
         if session.copies:
-            note(f"{session.path}: {count(session.copies, 'request')} met in an earlier file, counted there")
+            note(
+                f"{session.path}: {count(session.copies, 'request')} told before, there or here: counted once"
+            )
 
 
 def _told(sessions: Sequence[Measured], faults: Sequence[Unmeasured]) -> Mapping[str, object]:

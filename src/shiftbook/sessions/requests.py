@@ -66,7 +66,7 @@ class RecordedRequests:
     """The requests of one recorded session, ordered by time where the file has stamps, else as they stand.
 
     `name` is the session's id in the file, or its number there. `copies` counts requests left out because
-    the same walk has met them in another file (a resumed session repeats the old one).
+    the same walk has met them before: in another file (a resumed session repeats the old one) or in this.
     """
 
     format: str

@@ -52,6 +52,11 @@ def walk_requests(
     """Every session of the files and folders, each file as it is read, so that a caller can show progress."""
     seen = Seen()
     for path, named in files_under(paths):
+        if path.is_dir():
+            yield Unmeasured(
+                os.fspath(path), 0, "is a folder that cannot be read; check its permissions", named
+            )
+            continue
         try:
             yield from requests_of(path, seen, formats)
         except SessionUnreadable as refused:
@@ -59,7 +64,9 @@ def walk_requests(
 
 
 def files_under(paths: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[Path, bool]]:
-    """The files of the paths in order, each once, and whether it was named itself; links are not followed."""
+    """The files of the paths in order, each once, and whether it was named itself; no link to a folder is
+    followed. A folder that cannot be read stands for the files that may be in it.
+    """
     met: set[Path] = set()
     for given in map(Path, paths):
         found = [(given, True)]
@@ -74,6 +81,8 @@ def files_under(paths: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[Path,
 
 def _in_folder(folder: Path) -> Iterator[Path]:
     """The files of a folder in order. The events beside an OpenHands state are read with that state."""
-    for name, folders, files in os.walk(folder):
+    closed: list[Path] = []
+    for name, folders, files in os.walk(folder, onerror=lambda fault: closed.append(Path(fault.filename))):
         folders[:] = sorted(each for each in folders if not (each == "events" and "base_state.json" in files))
         yield from (Path(name, file) for file in sorted(files) if Path(name, file).is_file())
+    yield from closed

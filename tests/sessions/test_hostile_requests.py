@@ -10,7 +10,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shiftbook.errors import SessionUnreadable
@@ -86,6 +86,7 @@ def test_any_field_may_be_anything(path: Path, line: int, way: list[int], new: o
         st.tuples(st.integers(0, 9000), st.binary(max_size=3), st.integers(0, 60)), min_size=1, max_size=4
     ),
 )
+@example(path=REQUESTS / "openhands_events.jsonl", edits=[(2575, b"", 59)])
 def test_any_bytes_may_be_cut_or_put_in(path: Path, edits: list[tuple[int, bytes, int]]) -> None:
     data = path.read_bytes()
     for start, put, cut in edits:

@@ -114,8 +114,8 @@ class RowDraft:
         source: UsageSource | None = None,
         requests: int = 1,
     ) -> None:
-        """One request. Without `source` it is "reported", or "missing" when `usage` holds nothing."""
-        told = source or source_of(usage)
+        """One request. Without `source` it is "reported"; when `usage` holds nothing it is "missing"."""
+        told = source_of(usage) if source is None or usage == MISSING else source
         self._rows.append(RequestRow(branch, request, at_ms, model, kind, usage, told, line, requests))
 
     def copy(self) -> None:

@@ -26,6 +26,9 @@ from shiftbook.entries import (
     ModelInterrupted,
     PersonSaid,
     Pick,
+    ReportAnswered,
+    ReportAsked,
+    ReportFailed,
     RunEnded,
     RunOpened,
     Warned,
@@ -69,6 +72,7 @@ def done(call: str) -> ActionFinished:
 
 
 HEAD: tuple[What, ...] = (OPENED, DECLARED, GO, EpochOpened(1, "start"), asked(1))
+REPORT = ReportAsked((6,), "m", 900, "0" * 32, 10, "bytes", keep=40)
 CALLED: tuple[What, ...] = (*HEAD, replied(1, "1.1", "1.2"))
 
 
@@ -129,6 +133,18 @@ async def written(folder: Path, whats: Sequence[What], *, epochs: Sequence[int] 
         ((*HEAD[:4], asked(1, blocks=(Pick(5, 9),))), 5, "entries 5 to 9, which are not before it"),
         ((*HEAD[:4], asked(1, blocks=(Pick(1, 10**15),))), 5, "which are not before it"),
         ((*HEAD[:4], asked(1, blocks=(Pick(3, 3, "melted"),))), 5, "no form 'melted'"),
+        ((*HEAD, REPORT), 6, "while another request has no reply"),
+        ((*CALLED, REPORT), 7, "while call '1.1' has no answer"),
+        ((*HEAD, replied(1), REPORT, REPORT), 8, "while another request has no reply"),
+        ((*HEAD, replied(1), REPORT, asked(2)), 8, "the request for a report has no outcome"),
+        ((*HEAD, replied(1), ReportAnswered((), "end")), 7, "but none is asked for"),
+        ((*HEAD, replied(1), ReportFailed(1, "x")), 7, "but none is asked for"),
+        ((*HEAD, replied(1), REPORT, ReportFailed(1, "x", 5), ReportFailed(1, "x")), 9, "they count up"),
+        ((*HEAD, replied(1), REPORT), 7, "the report's request has digest 00000000"),
+        ((*HEAD, replied(1), replace(REPORT, entries=(6, 9))), 7, "names entries that are not before it"),
+        ((*HEAD, replied(1), replace(REPORT, entries=(6, 3))), 7, "or not in order"),
+        ((*HEAD, replied(1), replace(REPORT, entries=(5,))), 7, "names entry 5, which is not there"),
+        ((*HEAD, replied(1), replace(REPORT, renderer=9)), 7, "renderer 9"),
     ],
 )
 def test_what_no_engine_writes_is_told_at_its_entry(

@@ -15,7 +15,16 @@ from typing import Any
 import pytest
 
 from shiftbook.economics.cost import PriceList, Rate
-from shiftbook.entries import AgentDeclared, Entry, ModelAnswered, ModelInterrupted, RunOpened
+from shiftbook.entries import (
+    AgentDeclared,
+    Entry,
+    ModelAnswered,
+    ModelInterrupted,
+    ReportAnswered,
+    ReportAsked,
+    ReportFailed,
+    RunOpened,
+)
 from shiftbook.journal.open import open_store
 from shiftbook.messages import Text, Usage
 from shiftbook.providers.scripted import Scripted, call, calls, say
@@ -174,6 +183,24 @@ def test_k4_missing_is_never_zero():
     assert told(FULL, Usage(100, 50, 10, 0, None)).cached_share == 100 / 320
     assert told(FULL, Usage(100, None, 10, 0, 7)).cached_share is None
     assert told(FULL, cut=True).cached_share == 50 / 160
+
+
+def test_reports_are_paid_for_at_their_writers_price_and_counted_in_the_share():
+    lists = {"anthropic:m": LISTS["writes paid"], "openai:scribe": LISTS["writes as input"]}
+    sums = Reported(lambda reference, *_: lists[reference])
+    whats: list[Any] = [
+        AgentDeclared("a", "d", "anthropic:m", "journal", 1),
+        ModelAnswered(1, (), "end", FULL),
+        ReportAsked((1,), "openai:scribe", 1, "d", 1, "bytes"),
+        ReportAnswered((), "end", Usage(100, 100, 0, 0, 10)),
+    ]
+    for position, what in enumerate(whats, 1):
+        sums.take(Entry(position, 0, 1, what))
+    report = (D("1.25") * 100 + D("0.125") * 100 + 10 * 10) / 1_000_000
+    assert sums.cost == told(FULL).cost + report
+    assert sums.cached_share == 150 / 360
+    sums.take(Entry(9, 0, 1, ReportFailed(1, "the connection broke", part='[{"text')))
+    assert sums.cost is None, "billed and not reported"
 
 
 def test_a_run_without_reported_usage_has_neither_cost_nor_share(tmp_path: Path):

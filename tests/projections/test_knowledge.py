@@ -37,7 +37,7 @@ from shiftbook.projections.plan import changed_plan
 from shiftbook.projections.rules import author_changes
 from shiftbook.projections.statements import history
 from shiftbook.projections.tallies import CARRY_EVERY, carry_due, read_amount
-from shiftbook.projections.working_set import WORKING_SET_MAX, recent
+from shiftbook.projections.working_set import USED_A_REPLY_MAX, WORKING_SET_MAX, recent, used_last
 
 KEYS = st.sampled_from(("a", "b", "stock of A"))
 PLACES = st.sampled_from(("", "A", "B"))
@@ -290,3 +290,51 @@ def test_what_cannot_be_quoted_in_one_line_is_no_key(key: Any) -> None:
 @pytest.mark.parametrize("key", ["stock of A", "größe", "src/a.py", "x" * 120])
 def test_keys_are_short_lines(key: str) -> None:
     assert key_fault(key) is None
+
+
+NAMES = st.sampled_from(
+    [
+        "src/a.py",
+        "take_over",
+        "LEASE_MS",
+        "liftContainer",
+        "4711",
+        "77",
+        "plain",
+        "a/b take_over 1234",
+        "\u2028",
+    ]
+)
+CALLS = st.builds(
+    Call,
+    st.just("1.1"),
+    st.just("edit"),
+    st.dictionaries(
+        st.sampled_from(["path", "command", "order_id", "text", "edits"]), NAMES | st.lists(NAMES)
+    ),
+)
+REPLIES = st.lists(st.lists(CALLS, min_size=1, max_size=3).map(tuple), max_size=60)
+
+
+@given(REPLIES)
+def test_the_excerpts_of_the_working_set_teach_the_same_names(replies: list[tuple[Call, ...]]) -> None:
+    entries = [Entry(n, 0, 1, ModelAnswered(n, calls, "calls")) for n, calls in enumerate(replies, 1)]
+    learnt = learn_all(entries)
+    excerpts = needed(learnt, (ModelAnswered,))
+    assert all(entry.position < 0 for entry in excerpts), "no excerpt passes for the reply itself"
+    again = learn_all(sorted(excerpts, key=lambda entry: -entry.position))
+    assert used_last(again.working) == used_last(learnt.working)
+
+
+def test_the_names_in_use_are_those_used_last_and_few() -> None:
+    many = tuple(Call(f"1.{n}", "read", {"path": f"d/file-{n}", "text": f"name_{n:04}"}) for n in range(30))
+    replies = [ModelAnswered(n, many[n : n + 5], "calls") for n in range(0, 30, 5)]
+    state = known(*replies, ModelAnswered(9, (Call("9.1", "read", {"path": "d/file-0"}),), "calls"))
+    told = used_last(state.working)
+    assert told[7] == [("path", "d/file-0")]
+    assert told[1] == [(sort, name) for sort, name in told[1] if "file-0" not in name]
+    assert ("name", "name_0029") in told[6]
+    wide = ModelAnswered(
+        1, tuple(Call(f"1.{n}", "x", {"text": f"symbol_{n:05} {n + 1_000}"}) for n in range(9_000)), "calls"
+    )
+    assert len(used_last(known(wide).working)[1]) == USED_A_REPLY_MAX

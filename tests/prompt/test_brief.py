@@ -184,6 +184,7 @@ def test_the_brief_is_the_same_from_what_stands_and_any_other_entries(
     every = {n: entry(what, n) for n, what in enumerate(whats, 1)}
     standing = {each.position for each in needed(learn_all(every.values()), BRIEF_KINDS.values())}
     few = {n: each for n, each in every.items() if n in standing | others}
+    few |= {each.position: each for each in needed(learn_all(every.values()), (ModelAnswered,))}
     for form in BRIEF_KINDS:
         pick = Pick(1, max(1, len(whats)), form, keep)
         assert [block_digest(each) for each in render_pick(pick, few)] == [
@@ -275,9 +276,10 @@ def test_renderer_1_tells_what_stands_for_ever_as_it_did_first() -> None:
         whats += [PersonSaid((Text(text),)), ActionFinished("1.1", "unknown", (Text(text),))]
     known = {n: entry(what, n) for n, what in enumerate(whats, 1)}
     forms = [("whole", None), ("cut", 20), ("recalled", None), ("recalled", 30)]
-    forms += [(form, keep) for form in BRIEF_KINDS for keep in (None, 300)]
+    forms += [(form, keep) for form in FOLDED_FORMS for keep in (None, 300)]
     recipe = tuple(Pick(1, len(whats), form, keep) for form, keep in forms)
     assert digested(start("d" * 64, 1), rendered(recipe, known, 1)) == FIRST_RELEASE
 
 
+FOLDED_FORMS = ("rules", "statements", "plan", "tallies")
 FIRST_RELEASE = "94b17d1a606d401b9f073b199261db2e"

@@ -19,6 +19,7 @@ from shiftbook.policies.cold import is_cold
 from shiftbook.policies.fit import Fitted, fit
 from shiftbook.policies.sections import (
     CARRIED_PART,
+    STANDING_FORMS,
     Brief,
     brief_of,
     carried,
@@ -27,9 +28,20 @@ from shiftbook.policies.sections import (
     within,
 )
 from shiftbook.policies.transcript import notice_tokens, numbers, tokens_of
-from shiftbook.policies.units import Piece, Unit, fresh_units, glued, kept, old_units, order_of, recipe_of
+from shiftbook.policies.units import (
+    Piece,
+    Unit,
+    fresh_units,
+    glued,
+    is_briefed,
+    kept,
+    old_units,
+    order_of,
+    recipe_of,
+)
 from shiftbook.policies.window import never_shown, newest
 from shiftbook.policies.window import rebuilt as rebuilt_without_brief
+from shiftbook.prompt.brief import BRIEF_KINDS
 from shiftbook.prompt.epoch import Budget, Choice, EpochPrompt, Extend, Full, Rebuild, WantReport
 
 REPORT_PART = 0.2
@@ -98,7 +110,10 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
     hidden = [entry for entry in (*prompt.shown.values(), *fresh) if is_briefed_kind(entry)]
     old = old_units(prompt, budget.tools, is_briefed_kind)
     new = glued(kept(_turns(fresh_units(fresh, budget.tools))))
-    brief = brief_of(budget.knowledge, hidden, last, budget, room)
+    # Where nothing has left the prompt, and nothing will, its names stand in the turns.
+    is_all_there = prompt.tokens <= budget.mark and not is_briefed(prompt)
+    forms = STANDING_FORMS if is_all_there else tuple(BRIEF_KINDS)
+    brief = brief_of(budget.knowledge, hidden, last, budget, room, forms)
     front = [pick for pick in prompt.picks if pick.form == "dropped"]
     head = brief.total + report_room + sum(notice_tokens(pick, budget) for pick in front)
     carried_room = min(int(room * CARRIED_PART), tokens_of(wanted(old), budget))

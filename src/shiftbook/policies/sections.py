@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from shiftbook.entries import ActionFinished, Entry, Pick, RuleSet, What
+from shiftbook.entries import ActionFinished, Entry, ModelAnswered, Pick, RuleSet, What
 from shiftbook.policies.units import Piece, Unit
 from shiftbook.projections.knowledge import Knowledge, needed
 from shiftbook.projections.rules import RULERS
@@ -21,8 +21,14 @@ from shiftbook.prompt.brief import BRIEF_KINDS
 from shiftbook.prompt.epoch import Budget, Measure, Warnings
 from shiftbook.prompt.render import chars, render_pick
 
-PARTS: Mapping[str, float] = {"rules": 0.2, "statements": 0.16, "plan": 0.1, "tallies": 0.1}
+PARTS: Mapping[str, float] = {"rules": 0.2, "statements": 0.16, "plan": 0.1, "tallies": 0.1, "working": 0.4}
 """What a section may take of the room below the mark."""
+
+STANDING_FORMS = tuple(form for form in BRIEF_KINDS if form != "working")
+"""What stands until it is changed; the working set is what was used last."""
+
+WORKING_TOKENS_MAX = 2_000
+"""The working set takes no more than this, however much room there is."""
 
 CARRIED_PART = 0.16
 """What people's earlier words, and calls of unknown outcome, may take of it."""
@@ -68,7 +74,8 @@ def without(units: Sequence[Unit], is_told: Callable[[Entry], bool]) -> list[Uni
     return [unit for unit in left if unit]
 
 
-_KINDS: frozenset[type[What]] = frozenset(BRIEF_KINDS.values())
+_KINDS: frozenset[type[What]] = frozenset(BRIEF_KINDS.values()) - {ModelAnswered}
+"""The working set tells names out of replies, not the replies."""
 
 
 def brief_of(
@@ -90,8 +97,11 @@ def brief_of(
         entries = {entry.position: entry for entry in needed(knowledge, (kind,))}
         if not entries and kind not in kinds:
             continue
-        pick, size = section(form, last, entries, budget.measure, int(room * PARTS[form]))
-        if pick.keep is not None:
+        part = int(room * PARTS[form])
+        if form == "working":
+            part = min(part, WORKING_TOKENS_MAX)
+        pick, size = section(form, last, entries, budget.measure, part)
+        if pick.keep is not None and form != "working":
             detail = f"The {form} pass their part of the brief: the newest are shown, the others counted."
             warnings.append(("brief cut", detail))
         picks.append(pick)
@@ -106,11 +116,12 @@ def section(
     pick = Pick(1, last, form)
     size, length = _size(pick, entries, measure)
     keep = length
-    for _ in range(KEEP_TRIES):
+    for attempt in range(KEEP_TRIES):
         if size <= room or keep == 0:
             break
-        # A little lower than in proportion, so that few tries do.
-        keep = keep * 4 // 5 if pick.keep is not None else min(keep * 19 // 20, length * max(room, 0) // size)
+        # In proportion, which is nearly right, then lower in small steps, and at last in large ones.
+        near = min(keep * 19 // 20, keep * max(room, 0) // size)
+        keep = near if attempt < KEEP_TRIES // 2 else min(near, keep * 4 // 5)
         pick = Pick(1, last, form, keep)
         size, _ = _size(pick, entries, measure)
     return pick, size

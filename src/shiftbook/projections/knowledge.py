@@ -29,9 +29,9 @@ from shiftbook.payload import from_plain, to_plain
 from shiftbook.projections.rules import Rules, learn_rule
 from shiftbook.projections.statements import Statements, learn_statement
 from shiftbook.projections.tallies import Tally, TallyKey, learn_tally
-from shiftbook.projections.working_set import WorkingSet, learn_reply, learn_start
+from shiftbook.projections.working_set import USED_SORTS, WorkingSet, excerpts, learn_reply, learn_start
 
-KNOWLEDGE_VERSION = 1
+KNOWLEDGE_VERSION = 2
 """Raised when the fold or its plain form changes: snapshots of other versions are ignored."""
 
 
@@ -72,7 +72,8 @@ def plan_items(knowledge: Knowledge) -> tuple[PlanItem, ...]:
 def needed(knowledge: Knowledge, kinds: Iterable[type[What]]) -> list[Entry]:
     """The entries of these kinds that what stands is made of, in order.
 
-    Of the four kinds RuleSet, StatementMade, PlanChanged and TallyChanged; others stand for nothing here.
+    Of the four kinds RuleSet, StatementMade, PlanChanged and TallyChanged; of ModelAnswered what the working
+    set knows, under negative positions; others stand for nothing here.
     """
     wanted = frozenset(kinds)
     found: list[Entry] = []
@@ -85,6 +86,8 @@ def needed(knowledge: Knowledge, kinds: Iterable[type[What]]) -> list[Entry]:
     if TallyChanged in wanted:
         for tally in knowledge.tallies.values():
             found += tally.operands
+    if ModelAnswered in wanted:
+        found += excerpts(knowledge.working)
     return sorted(found, key=lambda entry: entry.position)
 
 
@@ -97,7 +100,7 @@ _FOLDS: Mapping[type[What], Callable[[Knowledge, Entry, Any], None]] = {
     StatementMade: lambda knowledge, entry, what: learn_statement(knowledge.statements, entry, what),
     PlanChanged: _planned,
     TallyChanged: lambda knowledge, entry, what: learn_tally(knowledge.tallies, entry, what),
-    ModelAnswered: lambda knowledge, entry, what: learn_reply(knowledge.working, what),
+    ModelAnswered: lambda knowledge, entry, what: learn_reply(knowledge.working, abs(entry.position), what),
     ActionStarted: lambda knowledge, entry, what: learn_start(knowledge.working, entry.position, what),
 }
 
@@ -109,6 +112,7 @@ def knowledge_to_plain(knowledge: Knowledge) -> dict[str, Json]:
     """What is known, as plain JSON for a snapshot."""
     return {
         "version": KNOWLEDGE_VERSION,
+        "used": {sort: list(map(list, names.items())) for sort, names in knowledge.working.used.items()},
         "position": knowledge.position,
         "rules": _entries_out(knowledge.rules.words.values()),
         "by_author": _entries_out(knowledge.rules.by_author.values()),
@@ -136,6 +140,7 @@ def knowledge_from_plain(plain: Mapping[str, Json]) -> Knowledge:
     working = WorkingSet(
         {(sort, name): (times, last) for sort, name, times, last in plain["touched"]},
         {call: tuple((sort, name) for sort, name in about) for call, about in plain["asked"]},
+        {sort: dict(plain["used"][sort]) for sort in USED_SORTS},
     )
     return Knowledge(
         position=plain["position"],

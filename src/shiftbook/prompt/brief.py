@@ -1,4 +1,4 @@
-"""The head of a rebuilt prompt: rules, statements, plan and tallies as they stand, one block for each form.
+"""The head of a rebuilt prompt: rules, statements, plan, tallies and the working set, a block for each form.
 
 A pick names a range and folds the entries of its form's kind that are in it. The fold is the projection that
 the run itself uses, so that the brief says what the run knows. Only the entries that stand are needed for
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from shiftbook.entries import (
     Entry,
+    ModelAnswered,
     Pick,
     PlanChanged,
     RuleSet,
@@ -24,6 +25,7 @@ from shiftbook.entries import (
 )
 from shiftbook.messages import Block, Text
 from shiftbook.projections.knowledge import Knowledge, learn_all, needed
+from shiftbook.projections.working_set import used_last
 from shiftbook.prompt import wording
 from shiftbook.prompt.cut import cut_text, plain_text
 from shiftbook.prompt.told import amount_text, plan_lines, quoted_name, statement_line, tally_name
@@ -33,11 +35,15 @@ BRIEF_KINDS: Mapping[str, type[What]] = {
     "statements": StatementMade,
     "plan": PlanChanged,
     "tallies": TallyChanged,
+    "working": ModelAnswered,
 }
 """The forms of the brief that fold a kind, in the order of a brief."""
 
 APART = frozenset({"dropped", "recalled", *BRIEF_KINDS})
 """Forms that stand beside the turns: they show no turn, and a rebuild makes them anew."""
+
+PATH_NAMES_SHOWN = 3
+"""Of a path in the working set so many names are told, from its end."""
 
 LINE_SHARE = 4
 """One part in so many of `keep` is what a single line may take before it is cut."""
@@ -57,14 +63,41 @@ def render_brief(pick: Pick, entries: Mapping[int, Entry]) -> list[Block]:
     positions = sorted(
         position
         for position, entry in entries.items()
-        if pick.first <= position <= pick.last and type(entry.what) is kind
+        if pick.first <= abs(position) <= pick.last and type(entry.what) is kind
     )
-    knowledge = learn_all(entries[position] for position in positions)
+    # An excerpt of a reply has the negative of its position.
+    knowledge = learn_all(entries[position] for position in sorted(positions, key=abs))
+    if pick.form == "working":
+        return _working(knowledge, pick.keep)
     made_of = tuple(entry.position for entry in needed(knowledge, (kind,)))
     if not made_of:
         return []
     head, lines = _LINES[pick.form](knowledge)
     return [Block("user", (Text(_within(head, lines, pick.keep)),), pick.form, made_of)]
+
+
+def _working(knowledge: Knowledge, keep: int | None) -> list[Block]:
+    """The names in use, the newest lines that fit. What is older is not counted: it is known no more."""
+    left = None if keep is None else keep - len(wording.WORKING_HEAD)
+    shown: list[Line] = []
+    for last, names in reversed(used_last(knowledge.working).items()):
+        told = ", ".join(quoted_name(_short(name) if sort == "path" else name) for sort, name in names)
+        line = Line(wording.used(last, told), last)
+        if left is not None:
+            left -= len(line.text) + 1
+            if left < 0:
+                break
+        shown.insert(0, line)
+    if not shown:
+        return []
+    text = "\n".join([wording.WORKING_HEAD, *(line.text for line in shown)])
+    return [Block("user", (Text(text),), "working", tuple(line.last for line in shown))]
+
+
+def _short(path: str) -> str:
+    """The end of a path: a run's paths share their beginnings, and the entry has the whole."""
+    names = path.split("/")
+    return path if len(names) <= PATH_NAMES_SHOWN else "/".join(["...", *names[-PATH_NAMES_SHOWN:]])
 
 
 def _within(head: str, lines: list[Line], keep: int | None) -> str:

@@ -213,11 +213,13 @@ async def _visible(store: Store, run: str, until: int) -> list[tuple[int, str]]:
 
 
 def _left_out(prompt: EpochPrompt, visible: Iterable[tuple[int, str]]) -> list[LeftOut]:
-    shown = {at for block in prompt.blocks if block.kind != "dropped" for at in block.entries}
+    shown = {
+        at for block in prompt.blocks if block.kind not in ("dropped", "working") for at in block.entries
+    }
     reports = [(e.position, e.what) for e in prompt.shown.values() if isinstance(e.what, ReportWritten)]
     notices = [pick for pick in prompt.picks if pick.form == "dropped"]
     forms = {pick.form for pick in prompt.picks}
-    briefed = {kind.__name__ for form, kind in BRIEF_KINDS.items() if form in forms}
+    briefed = {kind.__name__ for form, kind in BRIEF_KINDS.items() if form in forms and form != "working"}
 
     def why(at: int, kind: str) -> str:
         if kind in briefed:

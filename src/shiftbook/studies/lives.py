@@ -1,8 +1,9 @@
 """A recorded session under a policy, and the prompts that would stand at its boundaries.
 
 The session is rerun by the live engine in a store in memory, under a cap with room for the greatest size in
-question below its mark. At a boundary the policy opens a new epoch within each size, as it does when an agent
-changes: cap and mark are the size. Nothing of that is kept, the life goes on as if nobody had asked.
+question below its mark. At a boundary the policy opens a new epoch down to each size as its mark, as it does
+when an agent changes; where the newest turn alone passes that, the size is the cap as well. Nothing of that
+is kept, the life goes on as if nobody had asked.
 `transcript` drops nothing: of it a size holds the beginning.
 """
 
@@ -81,13 +82,24 @@ def _blocks(
         return list(_first_blocks(entries, size, gauge))
     prompt = fold.prompt if fold.prompt is not None else EpochPrompt(0, 0, "")
     gauge.measure_again(prompt)
-    budget = Budget(size, size, gauge.measure, None, knowledge)
-    fresh = list(fold.fresh)
+    blocks: list[Block] = []
+    for cap in (size * MARK[1] // MARK[0], size):
+        budget = Budget(cap, size, gauge.measure, None, knowledge)
+        blocks = _rebuilt(prompt, fold.fresh, knowledge, policy, budget)
+        if gauge.fixed + sum(map(gauge.measure, blocks)) <= size:
+            break
+    return blocks
+
+
+def _rebuilt(
+    prompt: EpochPrompt, seen: Sequence[Entry], knowledge: Knowledge, policy: str, budget: Budget
+) -> list[Block]:
+    fresh = list(seen)
     while True:
         choice = policy_named(policy).reopen(prompt, fresh, budget, "a size is studied")
         if not isinstance(choice, WantReport):
             break
-        report, *_ = by_rule(choice, gauge.measure, sorted({key for key, _ in knowledge.tallies}))
+        report, *_ = by_rule(choice, budget.measure, sorted({key for key, _ in knowledge.tallies}))
         assert isinstance(report, ReportWritten)
         last = max([prompt.upto, *(entry.position for entry in fresh)])
         fresh.append(Entry(last + 1, fresh[-1].at_ms if fresh else 0, 1, report))
@@ -95,7 +107,7 @@ def _blocks(
         return []
     assert isinstance(choice, Rebuild)
     known = [*needed(knowledge, BRIEF_KINDS.values()), *fresh]
-    return list(new_epoch(prompt, choice, prompt.epoch + 1, "", known, gauge).blocks)
+    return list(new_epoch(prompt, choice, prompt.epoch + 1, "", known, None).blocks)
 
 
 def _first_blocks(entries: Sequence[Entry], size: int, gauge: Gauge) -> Iterator[Block]:

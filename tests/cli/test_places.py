@@ -65,6 +65,11 @@ def test_overrides_stand_in_the_reference_and_newer_ones_win(
 def test_a_password_is_left_out_and_nothing_else() -> None:
     assert without_password("postgresql://jo:s3cret@h:5/b") == "postgresql://jo@h:5/b"
     assert without_password("postgresql://h:5/b") == "postgresql://h:5/b"
+    assert without_password("postgresql://h/b?password=s3cret") == "postgresql://h/b"
+    assert without_password("postgresql:///b?password=s3cret&host=/tmp") == "postgresql:///b?host=/tmp"
+    behind = "postgresql://jo@h/b?sslmode=require&sslpassword=s3cret&PASSWORD=s3cret"
+    assert without_password(behind) == "postgresql://jo@h/b?sslmode=require"
+    assert without_password("odd?password=name.db") == "odd?password=name.db"
     assert without_password("book.db") == "book.db"
 
 

@@ -12,6 +12,7 @@ _STEERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):[^@\s]*@")
+_PASSWORD_BEHIND = re.compile(r"(?<=[?&])(?:ssl)?password=[^&]*&?", re.IGNORECASE)
 
 
 def plain(text: str) -> str:
@@ -36,8 +37,9 @@ def count(number: int, noun: str, many: str | None = None) -> str:
 
 
 def without_password(address: str) -> str:
-    """An address that may be shown: what stands between user and host is left out."""
-    return _PASSWORD.sub(r"\1@", address)
+    """An address that may be shown: without what stands between user and host, or behind as a parameter."""
+    shown = _PASSWORD.sub(r"\1@", address)
+    return _PASSWORD_BEHIND.sub("", shown).rstrip("?&") if "://" in shown else shown
 
 
 def quoted(*words: str) -> str:

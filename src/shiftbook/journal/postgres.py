@@ -17,6 +17,11 @@ from shiftbook.journal.postgres_news import News
 from shiftbook.journal.postgres_schema import prepare
 
 
+AWAY_MS_REOPENED = 5_000
+"""How long a job of a store for another thread waits for a database that is away: whoever waits for that
+thread to end is not to wait long, and a lease is tried again by itself."""
+
+
 class PostgresStore:
     """Keeps the promise `Store`. Make one with `open_postgres`; it belongs to the loop that made it."""
 
@@ -37,7 +42,9 @@ class PostgresStore:
 
     async def reopen(self) -> PostgresStore:
         """The same database once more, with one connection, for another thread's loop."""
-        return await _opened(self._address, self._clock, create=False, read_only=False, most=1)
+        return await _opened(
+            self._address, self._clock, create=False, read_only=False, most=1, away_ms=AWAY_MS_REOPENED
+        )
 
     async def close(self) -> None:
         """Let go of the server; followers are told."""

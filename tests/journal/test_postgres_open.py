@@ -372,3 +372,28 @@ def test_f9_no_verb_prints_the_password_whatever_goes_wrong(
         ran = program(tmp_path, *words)
         assert ran.code == 2
         assert "s3cret" not in ran.out + ran.err + caplog.text
+
+
+def test_a_lease_is_renewed_by_another_thread_on_a_connection_of_its_own(
+    own_server: postgres.Server,
+) -> None:
+    """The keeper opens the store again, which needs the password; the store's name does not hold it."""
+    inside = own_server.create()
+    own_server.sql(own_server.address, "GRANT CREATE ON DATABASE " + inside.rpartition("/")[2] + " TO jo")
+
+    async def main() -> None:
+        clock = SimulatedClock()
+        store = await open_store(inside.replace("book@", "jo:s3cret@"), clock=clock)
+        assert "s3cret" not in store.name
+        lease = await store.leases.take("run1", elsewhere(), LEASE_MS, new=True)
+
+        async def renew() -> None:
+            again = await store.reopen()
+            await again.leases.renew(lease, 5 * LEASE_MS)
+            await again.close()
+
+        await asyncio.to_thread(lambda: asyncio.run(renew()))
+        assert (await store.leases.look("run1")).until_ms == clock.now_ms() + 5 * LEASE_MS
+        await store.close()
+
+    asyncio.run(main())

@@ -16,7 +16,6 @@ from shiftbook.journal.postgres_leases import PostgresLeases
 from shiftbook.journal.postgres_news import News
 from shiftbook.journal.postgres_schema import prepare
 
-
 AWAY_MS_REOPENED = 5_000
 """How long a job of a store for another thread waits for a database that is away: whoever waits for that
 thread to end is not to wait long, and a lease is tried again by itself."""

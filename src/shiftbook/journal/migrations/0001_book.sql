@@ -43,7 +43,10 @@ INSERT INTO kinds (number, name) VALUES
     (18, 'LimitReached'),
     (19, 'Warned'),
     (20, 'RunRested'),
-    (21, 'RunEnded');
+    (21, 'RunEnded'),
+    (22, 'ReportAsked'),
+    (23, 'ReportFailed'),
+    (24, 'ReportAnswered');
 
 CREATE TABLE leases (
     number INTEGER PRIMARY KEY,

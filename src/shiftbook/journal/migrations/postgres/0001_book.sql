@@ -44,7 +44,10 @@ INSERT INTO shiftbook.kinds (number, name) VALUES
     (18, 'LimitReached'),
     (19, 'Warned'),
     (20, 'RunRested'),
-    (21, 'RunEnded');
+    (21, 'RunEnded'),
+    (22, 'ReportAsked'),
+    (23, 'ReportFailed'),
+    (24, 'ReportAnswered');
 
 CREATE TABLE shiftbook.leases (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

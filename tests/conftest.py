@@ -8,6 +8,7 @@ with the session.
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -26,13 +27,19 @@ settings.register_profile(
 settings.load_profile("house")
 
 
+WATCHER = pytest.StashKey[subprocess.Popen[bytes]]()
+"""Ends the server when this session is over, and also when it is killed."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="shiftbook-tests")
         Path(folder).chmod(0o755)
         os.environ[postgres.FOLDER] = folder
+        config.stash[WATCHER] = postgres.watched(Path(folder))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
-        postgres.end_shared(Path(os.environ.pop(postgres.FOLDER)))
+        del os.environ[postgres.FOLDER]
+        config.stash[WATCHER].communicate()

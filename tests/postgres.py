@@ -190,11 +190,23 @@ def session() -> Iterator[Server]:
     folder = tempfile.mkdtemp(prefix="shiftbook-tests")
     Path(folder).chmod(0o755)
     os.environ[FOLDER] = folder
+    watcher = watched(Path(folder))
     try:
         yield shared()
     finally:
         _SHARED.clear()
-        end_shared(Path(os.environ.pop(FOLDER)))
+        del os.environ[FOLDER]
+        watcher.communicate()
+
+
+def watched(folder: Path) -> subprocess.Popen[bytes]:
+    """A process that ends the session's server when this one is gone, however it went: close its stdin."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.postgres", str(folder)],
+        stdin=subprocess.PIPE,
+        cwd=Path(__file__).parents[1],
+        start_new_session=True,
+    )
 
 
 def end_shared(folder: Path) -> None:
@@ -278,3 +290,8 @@ def _run(binaries: Path | None, program: str, *arguments: object) -> None:
         told = said.read().decode("utf-8", "replace").strip()
     if ended.returncode:
         raise RuntimeError(f"{program} failed ({ended.returncode}): {told}")
+
+
+if __name__ == "__main__":
+    sys.stdin.buffer.read()
+    end_shared(Path(sys.argv[1]))

@@ -2,9 +2,10 @@
 
     python -m benchmarks.workers [--runs N] [--waiting N] [--finished N] [--seconds N]
 
-Everything is measured against the same server in the same minute, made for it and with fsync on:
+Runs a second are measured against the same server in the same minute, made for it and with fsync on:
 bare inserts of one kilobyte a commit over as many connections as there are workers, and the queue's
-own limit, which is the same workers doing nothing with what they take.
+own limit, which is the same workers doing nothing with what they take. Looks and claims are measured
+on a server without fsync, since they are about what is read.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ def main() -> None:
     given = ask.parse_args()
     with postgres.server("log_line_prefix=%a@", durable=True) as server:
         throughput(server, given.runs)
+    # Looks and claims are about what is read: without the disk's moods.
+    with postgres.server("log_line_prefix=%a@") as server:
         idle(server, given.waiting, given.seconds)
         claims(server, given.finished)
 
@@ -57,16 +60,18 @@ def main() -> None:
 def throughput(server: postgres.Server, runs: int) -> None:
     """Runs and entries a second by workers, beside the two limits."""
     print(f"{runs} runs of {TURNS} turns and a reply, {CONCURRENCY} at once in each worker")
-    print("workers | bare commits/s | queue alone, wakes/s | runs/s | entries/s | of the bare limit")
+    print(
+        "workers | bare commits/s | queue alone, wakes/s | runs/s | entries/s | of bare | CPU ms a run, workers'"
+    )
     for workers in COUNTS:
         bare = bare_commits(server, workers)
-        wakes, _, took = worked(server, "wakes", workers, runs * 4)
+        wakes, _, took, _ = worked(server, "wakes", workers, runs * 4)
         alone = wakes / took
-        taken, entries, took = worked(server, "runs", workers, runs)
+        taken, entries, took, cpu_s = worked(server, "runs", workers, runs)
         assert taken == runs, f"{taken} of {runs} runs came to rest"
         print(
             f"{workers:7} | {bare:14,.0f} | {alone:20,.0f} | {taken / took:6.1f} | {entries / took:9,.0f} | "
-            f"{entries / took / bare:5.2f}"
+            f"{entries / took / bare:7.2f} | {cpu_s / taken * 1000:10.0f}"
         )
 
 
@@ -93,8 +98,8 @@ def bare_commits(server: postgres.Server, connections: int, seconds: float = 2) 
     return sum(counts) / seconds
 
 
-def worked(server: postgres.Server, what: str, workers: int, runs: int) -> tuple[int, int, float]:
-    """So many worker processes work a queue off: what they took, the entries that they wrote, the seconds."""
+def worked(server: postgres.Server, what: str, workers: int, runs: int) -> tuple[int, int, float, float]:
+    """So many worker processes work a queue off: what they took, the entries written, the seconds, their CPU."""
     address = server.create()
     asyncio.run(filled(address, what, runs))
     words = [sys.executable, "-m", "benchmarks.workers_child", address, what]
@@ -115,7 +120,8 @@ def worked(server: postgres.Server, what: str, workers: int, runs: int) -> tuple
     server.drop(address)
     # The clock is the machine's: from the first wake taken to the last that ended, in whatever process.
     took = max(each[3] for each in told) - min(each[2] for each in told if each[0])
-    return int(sum(each[0] for each in told)), int(sum(each[1] for each in told)), took
+    taken, entries, cpu_s = (sum(each[place] for each in told) for place in (0, 1, 4))
+    return int(taken), int(entries), took, cpu_s
 
 
 async def filled(address: str, what: str, runs: int) -> None:

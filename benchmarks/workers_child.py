@@ -74,8 +74,10 @@ async def work(address: str, what: str) -> None:
     worker = kind(queue, Settings(concurrency=CONCURRENCY, beat=beat), load=lambda reference: agent)
     print("ready", flush=True)
     await asyncio.to_thread(sys.stdin.readline)
+    began_s = time.process_time()
     await worker.work(once=True)
-    print(worker.counts.taken, worker.counts.entries, worker.first_s, worker.last_s, flush=True)
+    cpu_s = time.process_time() - began_s
+    print(worker.counts.taken, worker.counts.entries, worker.first_s, worker.last_s, cpu_s, flush=True)
     await store.close()
 
 

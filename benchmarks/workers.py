@@ -99,7 +99,7 @@ def bare_commits(server: postgres.Server, connections: int, seconds: float = 2) 
 
 
 def worked(server: postgres.Server, what: str, workers: int, runs: int) -> tuple[int, int, float, float]:
-    """So many worker processes work a queue off: what they took, the entries written, the seconds, their CPU."""
+    """Worker processes work a queue off: what they took, the entries written, the seconds, their CPU."""
     address = server.create()
     asyncio.run(filled(address, what, runs))
     words = [sys.executable, "-m", "benchmarks.workers_child", address, what]

@@ -60,9 +60,7 @@ def main() -> None:
 def throughput(server: postgres.Server, runs: int) -> None:
     """Runs and entries a second by workers, beside the two limits."""
     print(f"{runs} runs of {TURNS} turns and a reply, {CONCURRENCY} at once in each worker")
-    print(
-        "workers | bare commits/s | queue alone, wakes/s | runs/s | entries/s | of bare | CPU ms a run, workers'"
-    )
+    print("workers | bare commits/s | queue alone, wakes/s | runs/s | entries/s | of bare | CPU ms a run")
     for workers in COUNTS:
         bare = bare_commits(server, workers)
         wakes, _, took, _ = worked(server, "wakes", workers, runs * 4)

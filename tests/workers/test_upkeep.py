@@ -98,6 +98,37 @@ def test_a_job_that_was_ended_by_a_worker_back_from_the_dead_is_made_up_for() ->
         asyncio.run(main(address))
 
 
+def test_a_wake_that_the_queue_counts_as_a_live_workers_and_that_it_never_heard_of_comes_back() -> None:
+    """The connection died when the wake had been handed out, before the worker knew."""
+
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue, queue_at(address) as sender:
+            at_work = Worker(
+                queue, Settings(beat=Beat(poll_ms=20, heartbeat_ms=20)), load=lambda reference: shop()
+            )
+            work = asyncio.create_task(at_work.work())
+            while not at_work.is_ready:
+                await at_work.clock.sleep_ms(5)
+            await entered(sender, shop(), "one")
+            while at_work.counts.rested < 1 or jobs(address):
+                await at_work.clock.sleep_ms(5)
+            with raw(address) as connection:
+                connection.execute(
+                    "INSERT INTO procrastinate_jobs (queue_name, task_name, lock, status, worker_id, args) "
+                    "SELECT 'shop.py:shop', 'shiftbook.wake', 'one', 'doing', max(id), '{\"run\": \"one\"}' "
+                    "FROM procrastinate_workers"
+                )
+            assert await sender.send("one", item("after"))
+            while at_work.counts.rested < 2:
+                await at_work.clock.sleep_ms(5)
+            at_work.stop()
+            await asyncio.wait_for(work, PATIENCE_S)
+            await check(queue, "one")
+
+    with fresh_database() as address:
+        asyncio.run(asyncio.wait_for(main(address), PATIENCE_S))
+
+
 @pytest.mark.parametrize("skew_ms", [60_000, -60_000, 0])
 def test_a_worker_whose_clock_is_off_waits_no_longer_and_no_shorter(skew_ms: int) -> None:
     async def main(address: str) -> None:

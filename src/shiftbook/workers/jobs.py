@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from shiftbook.workers.queue import UPKEEP, WAKE, Queue
 
 if TYPE_CHECKING:
-    from procrastinate import BaseRetryStrategy
+    from procrastinate import BaseRetryStrategy, JobContext
+    from procrastinate.jobs import Job
     from procrastinate.worker import Worker as Loop
 
 log = logging.getLogger("shiftbook")
@@ -41,39 +43,74 @@ class Beat:
     upkeep_s: int = 5
 
 
-def register(queue: Queue, wake: Callable[[str], Awaitable[None]], beat: Beat) -> None:
-    """Tell procrastinate what the two jobs do."""
+def register(
+    queue: Queue, wake: Callable[[str], Awaitable[None]], beat: Beat, in_hand: set[int | None]
+) -> None:
+    """Tell procrastinate what the two jobs do; `in_hand` holds the numbers of those that are under way."""
 
-    async def on_wake(run: str) -> None:
-        await wake(run)
+    async def on_wake(context: JobContext, run: str) -> None:
+        in_hand.add(context.job.id)
+        try:
+            await wake(run)
+        finally:
+            in_hand.discard(context.job.id)
 
-    async def on_upkeep(timestamp: int) -> None:
-        await upkeep(queue, beat)
+    async def on_upkeep(context: JobContext, timestamp: int) -> None:
+        in_hand.add(context.job.id)
+        try:
+            await upkeep(queue, beat)
+        finally:
+            in_hand.discard(context.job.id)
 
     app = queue.app
-    app.task(name=WAKE, retry=_always())(on_wake)
+    app.task(name=WAKE, retry=_always(), pass_context=True)(on_wake)
     # No lock: a worker that dies in the upkeep must not keep the others from it.
-    kept = app.task(name=CARE, queue=UPKEEP, queueing_lock=CARE, priority=1_000_000)
+    kept = app.task(name=CARE, queue=UPKEEP, queueing_lock=CARE, priority=1_000_000, pass_context=True)
     app.periodic(cron=f"* * * * * */{beat.upkeep_s}")(kept(on_upkeep))
 
 
 async def upkeep(queue: Queue, beat: Beat) -> None:
     """Give the jobs of workers that no longer beat back to the queue, and wake runs that nobody else will."""
+    for job in await queue.app.job_manager.get_stalled_jobs(seconds_since_heartbeat=beat.stalled_ms / 1000):
+        if await _give_back(queue, job):
+            log.info("job %s of a worker that is gone was given back: %s", job.id, job.lock)
+    if woken := await queue.orphans():
+        log.warning("%s runs had something to do and nobody to wake them; they were woken", woken)
+
+
+async def forsaken(
+    queue: Queue, worker_id: int, in_hand: AbstractSet[int | None], seen: AbstractSet[int | None]
+) -> set[int | None]:
+    """Give back the jobs that the queue counts as this worker's and that it does not have; the suspects.
+
+    There are some when a connection died in the wrong moment: the worker was given a job and never heard of
+    it, or could not say that one had ended. Such a job would keep its run's wakes waiting for as long as this
+    worker lives. `seen` are the suspects of the last look: only who is one twice is no job on its way.
+    """
+    suspects: set[int | None] = set()
+    for job in await queue.app.job_manager.list_jobs_async(status="doing", worker_id=worker_id):
+        if job.id in in_hand:
+            continue
+        if job.id not in seen:
+            suspects.add(job.id)
+        elif await _give_back(queue, job):
+            log.info("job %s, which nobody here has, was given back: %s", job.id, job.lock)
+    return suspects
+
+
+async def _give_back(queue: Queue, job: Job) -> bool:
     from procrastinate.exceptions import ConnectorException, UniqueViolation
     from procrastinate.jobs import Status
 
     jobs = queue.app.job_manager
-    for job in await jobs.get_stalled_jobs(seconds_since_heartbeat=beat.stalled_ms / 1000):
-        try:
-            await jobs.retry_job(job, retry_at=AT_ONCE)
-        except UniqueViolation:
-            # Another wake of the run waits already, and says the same.
-            await jobs.finish_job(job, Status.FAILED, delete_job=True)
-        except ConnectorException:
-            continue  # Somebody else was first; or the database is away, and the next upkeep sees to it.
-        log.info("job %s of a worker that is gone was given back: %s", job.id, job.lock)
-    if woken := await queue.orphans():
-        log.warning("%s runs had something to do and nobody to wake them; they were woken", woken)
+    try:
+        await jobs.retry_job(job, retry_at=AT_ONCE)
+    except UniqueViolation:
+        # Another wake of the run waits already, and says the same.
+        await jobs.finish_job(job, Status.FAILED, delete_job=True)
+    except ConnectorException:
+        return False  # Somebody else was first; or the database is away, and the next look sees to it.
+    return True
 
 
 def loop_of(queue: Queue, queues: list[str] | None, concurrency: int, beat: Beat, *, once: bool) -> Loop:

@@ -27,7 +27,7 @@ from shiftbook.run.loop import LEASE_MS, Run, resume
 from shiftbook.run.reference import load_agent
 from shiftbook.views import standing_of
 from shiftbook.workers.counts import Counts
-from shiftbook.workers.jobs import Beat, loop_of, register
+from shiftbook.workers.jobs import Beat, forsaken, loop_of, register
 from shiftbook.workers.queue import Queue, Wake, queue_of
 from shiftbook.workers.shares import Gate, Shares
 
@@ -79,6 +79,7 @@ class Worker:
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._handles: dict[str, Run] = {}
         self._loop: Loop | None = None
+        self._in_hand: set[int | None] = set()
         self._stopping = asyncio.Event()
 
     @property
@@ -93,7 +94,7 @@ class Worker:
 
     async def work(self, *, once: bool = False) -> None:
         """Take runs until told to stop; with `once` until nothing waits any more."""
-        register(self._queue, self.wake, self.settings.beat)
+        register(self._queue, self.wake, self.settings.beat, self._in_hand)
         tries = 0
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._gate.close)
@@ -146,9 +147,16 @@ class Worker:
             await self.clock.sleep_ms(self.settings.beat.poll_ms)
 
     async def _beat(self) -> None:
-        """Be seen by `workers`."""
+        """Be seen by `workers`, and see to it that the queue's idea of what is in hand here is right."""
+        from procrastinate.exceptions import ConnectorException
+        from psycopg import Error
+
         holder = this_process()
+        suspects: set[int | None] = set()
         while True:
+            if self._loop is not None and self._loop.worker_id is not None:
+                with suppress(ConnectorException, Error):
+                    suspects = await forsaken(self._queue, self._loop.worker_id, self._in_hand, suspects)
             with suppress(ShiftbookError):
                 await self._queue.sign_on(
                     self.name, holder.host, holder.pid, self.settings.concurrency, self.settings.agents

@@ -71,6 +71,9 @@ def test_a_password_is_left_out_and_nothing_else() -> None:
     assert without_password(behind) == "postgresql://jo@h/b?sslmode=require"
     assert without_password("odd?password=name.db") == "odd?password=name.db"
     assert without_password("book.db") == "book.db"
+    named = "postgresql://h/b?user=jo&{}port=5"
+    assert without_password(named.format("password=s3cret&")) == named.format("")
+    assert without_password("postgresql://jo@h/b?sslpassword=s3cret") == "postgresql://jo@h/b"
 
 
 def test_newlines_and_tabs_stay() -> None:

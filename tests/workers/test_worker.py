@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -36,6 +37,7 @@ from tests.workers.ground import (
     item,
     jobs,
     queue_at,
+    raw,
     shop,
     state_of,
     whats,
@@ -317,6 +319,55 @@ def test_a_share_that_is_used_up_puts_a_run_off_and_frees_itself() -> None:
             assert (other.counts.full, other.counts.rested) == (1, 2)
             await busy._gate.close()
             await other._gate.close()
+
+    on_postgres(main)
+
+
+def test_a_claim_whose_connection_dies_in_the_end_leaves_no_lease_that_nobody_works_under() -> None:
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue:
+            await entered(queue, shop(), RUN)
+            busy = worker(queue, shares=Shares(per_agent=1))
+            claim = busy._gate.claim
+
+            @asynccontextmanager
+            async def cut(agent: str, tags: Sequence[str]) -> AsyncIterator[str | None]:
+                async with claim(agent, tags) as full:
+                    yield full  # Within, the lease is taken; then the server ends the connection.
+                    assert busy._gate._database is not None
+                    pid = busy._gate._database.connection.info.backend_pid
+                    with raw(address) as connection:
+                        connection.execute("SELECT pg_terminate_backend(%s, 60000)", (pid,))
+
+            busy._gate.claim = cut  # type: ignore[method-assign]
+            await busy.wake(RUN)
+            assert (await queue.store.leases.look(RUN)).holder is None
+            busy._gate.claim = claim  # type: ignore[method-assign]
+            await busy.wake(RUN)
+            await check(queue, RUN)
+            assert [rest.state for rest in await whats(queue, RUN, RunRested)] == ["finished"]
+            await busy._gate.close()
+
+    on_postgres(main)
+
+
+def test_a_wake_in_the_moment_in_which_the_runs_task_ends_is_answered() -> None:
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue:
+            await entered(queue, shop(), RUN)
+            busy = worker(queue)
+            settle, again = queue.settle, []
+
+            async def settle_and_wake(run: str) -> None:
+                await settle(run)
+                if not again:
+                    # Its first step comes after the task's last one, and before whatever follows from its end.
+                    again.append(asyncio.create_task(busy.wake(run)))
+
+            queue.settle = settle_and_wake  # type: ignore[method-assign]
+            await busy.wake(RUN)
+            await asyncio.wait_for(again[0], PATIENCE_S)
+            assert busy.at_work == 0
 
     on_postgres(main)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from shiftbook.errors import BadInput
 from shiftbook.journal.open import open_store
+from shiftbook.journal.postgres_address import names_a_server
 from shiftbook.journal.promises import Store
 
 DB_DEFAULT = "shiftbook.db"
@@ -47,7 +48,7 @@ def _from_project(folder: Path) -> str | None:
             raise BadInput(
                 f'{file}: `db` under [tool.shiftbook] has to be a path, such as db = "shiftbook.db".'
             )
-        return db if "://" in db else str(place / Path(db).expanduser())
+        return db if names_a_server(db) else str(place / Path(db).expanduser())
     return None
 
 

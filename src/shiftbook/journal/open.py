@@ -9,7 +9,7 @@ from urllib.parse import quote
 from shiftbook.clock import Clock, SystemClock
 from shiftbook.errors import StoreUnusable
 from shiftbook.journal.postgres import open_postgres
-from shiftbook.journal.postgres_address import is_postgres
+from shiftbook.journal.postgres_address import is_postgres, names_a_server
 from shiftbook.journal.promises import Store
 from shiftbook.journal.sqlite import open_sqlite
 from shiftbook.journal.sqlite_database import Address
@@ -39,9 +39,10 @@ async def open_store(
     clock = clock or SystemClock()
     if is_postgres(address):
         return await open_postgres(address, clock, create=create, read_only=read_only)
-    if "://" in address or not address or "\0" in address:
+    if not address or "\0" in address or names_a_server(address):
         raise StoreUnusable(
-            "The address of a journal is the path of a SQLite file, :memory: or postgresql://USER@HOST/NAME."
+            "The address of a journal is the path of a SQLite file, :memory: or "
+            "postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
         )
     if address.startswith(MEMORY):
         named = quote(address.removeprefix(MEMORY), safe="") or clock.new_run_id()

@@ -6,6 +6,7 @@ password. So an address is read here, refused in words that quote nothing, and n
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from types import ModuleType
 from urllib.parse import urlsplit
@@ -26,6 +27,13 @@ DEFAULTS = {
 """What libpq is told where the address says nothing: a host that is cut off shows within half a minute
 (seconds; `tcp_user_timeout` in milliseconds)."""
 
+_SERVER = re.compile(
+    r"(?!:memory:)(?:.*://|//|\s*(?:postgres|pgsql|psql)\w*:|[^/\s]*:[^/]*@"
+    r"|(?:.*\s)?(?:host|hostaddr|dbname|user|password)\s*=)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""How an address looks that is no path, and is perhaps the mistyped one of a server."""
+
 
 @dataclass(frozen=True, slots=True)
 class PostgresAddress:
@@ -38,6 +46,12 @@ class PostgresAddress:
 def is_postgres(address: str) -> bool:
     """Whether an address names a PostgreSQL server."""
     return address.startswith(SCHEMES)
+
+
+def names_a_server(address: str) -> bool:
+    """Whether an address is meant for a server, well formed or not: then it may hold a password, and is neither
+    the name of a file nor told to anybody."""
+    return _SERVER.match(address) is not None
 
 
 def parse_address(address: str) -> PostgresAddress:

@@ -16,6 +16,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from shiftbook.clock import Clock, SystemClock, this_process
@@ -195,11 +196,16 @@ class Worker:
     async def wake(self, run: str) -> None:
         """Look at a run: what a wake asks for. Returns when it rests, or is put off or handed over."""
         # A task that goes on since before the database was away may have rested already when a message came.
-        while (at_work := self._runs.get(run)) is not None:
+        # One that has just ended is there until its callback has run: to wait for it would be to wait for ever.
+        while (at_work := self._runs.get(run)) is not None and not at_work.done():
             await asyncio.shield(at_work)
         task = self._runs[run] = asyncio.create_task(self._look_at(run), name=f"run {run}")
-        task.add_done_callback(lambda _: self._runs.pop(run, None))
+        task.add_done_callback(partial(self._forget, run))
         await asyncio.shield(task)
+
+    def _forget(self, run: str, task: asyncio.Task[None]) -> None:
+        if self._runs.get(run) is task:
+            del self._runs[run]
 
     async def _look_at(self, run: str) -> None:
         if self._stopping.is_set():
@@ -233,24 +239,24 @@ class Worker:
         run, store = wake.run, self._queue.store
         view = await standing_of(store, run)
         agent = self._agent(view.agent)
-        async with self._gate.claim(view.agent, wake.tags) as full:
-            if full is not None:
-                self.counts.full += 1
-                wait_ms = FULL_MS / 2 + self._jitter_ms(FULL_MS)
-                await self._queue.put_off(run, wait_ms, full, failed=False)
-                return
-            handle = await resume(
-                store, run, agent, clock=self.clock, watcher=self, lease_ms=self.settings.lease_ms
-            )
-        self._handles[run] = handle
-        self.counts.taken += 1
-        try:
-            async with handle:
-                if self._stopping.is_set():
-                    handle.hand_over()
-                state = (await handle.finish()).state
-        finally:
-            del self._handles[run]
+        async with AsyncExitStack() as stack:
+            async with self._gate.claim(view.agent, wake.tags) as full:
+                if full is not None:
+                    self.counts.full += 1
+                    wait_ms = FULL_MS / 2 + self._jitter_ms(FULL_MS)
+                    await self._queue.put_off(run, wait_ms, full, failed=False)
+                    return
+                handle = await resume(
+                    store, run, agent, clock=self.clock, watcher=self, lease_ms=self.settings.lease_ms
+                )
+                # At once: the end of the claim may fail, and the lease must not be kept for nobody then.
+                await stack.enter_async_context(handle)
+            self._handles[run] = handle
+            stack.callback(self._handles.pop, run)
+            self.counts.taken += 1
+            if self._stopping.is_set():
+                handle.hand_over()
+            state = (await handle.finish()).state
         if state == "running":
             self.counts.handed_over += 1
             await self._queue.put_off(run, 0, "handed over", failed=False)

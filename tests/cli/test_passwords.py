@@ -1,4 +1,4 @@
-"""A password in an address is told to nobody: not when all goes well, nor when the address is mistyped (F9)."""
+"""A password in an address is told to nobody: when all goes well, and when it is mistyped (F9)."""
 
 from __future__ import annotations
 

@@ -290,3 +290,30 @@ def test_renewal_goes_on_after_the_database_could_not_be_opened_once() -> None:
         assert not lost.is_set()
 
     run_async(main)
+
+
+def test_a_renewal_that_waits_for_the_database_holds_nobody_up_in_the_end() -> None:
+    """A keeper is ended on the loop that has other runs at work, also while the database is away."""
+
+    async def main(ground: Desk) -> None:
+        lease = await ground.store.leases.take(RUN, this_process(), LEASE_MS, new=True)
+        waits, closed = threading.Event(), threading.Event()
+
+        async def renew(lease: Lease, lease_ms: int) -> Lease:
+            waits.set()
+            await asyncio.get_running_loop().create_future()
+            raise AssertionError
+
+        async def close() -> None:
+            closed.set()
+
+        async def reopen() -> Any:
+            return Changed(ground.store, leases=Changed(ground.store.leases, renew=renew), close=close)
+
+        keeper = LeaseKeeper(reopen, lease, 30, threading.Event())
+        keeper.start()
+        assert await asyncio.to_thread(waits.wait, PATIENCE_S)
+        await asyncio.wait_for(asyncio.to_thread(keeper.end), PATIENCE_S)
+        assert closed.is_set()
+
+    run_async(main)

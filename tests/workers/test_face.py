@@ -93,6 +93,7 @@ def test_sigterm_hands_a_run_over_and_the_board_tells_who_has_it(shop: Path, db:
     [
         (("run", "agent.py:shop", "Hi", "--queue", "--db", "own.db"), "only there can runs wait in a queue"),
         (("worker", "--db", "own.db"), "only there can runs wait in a queue"),
+        (("run", "agent.py:shop", "Go.", "--queue", "--db", "own.db"), "only there can runs wait in a queue"),
         (("worker", "--db", "own.db", "--concurrency", "0"), "give at least 1"),
         (("worker", "--db", "own.db", "--per-tenant", "-1"), "give at least 1"),
         (("worker", "--db", "own.db", "--listen", "http"), "give PORT, or HOST:PORT"),
@@ -106,6 +107,7 @@ def test_bad_input_is_one_sentence(shop: Path, words: tuple[str, ...], told: str
     assert "secret" not in refused.err + refused.out
     assert refused.err.startswith("shiftbook: ")
     assert len(refused.err.splitlines()) == 1
+    assert not (shop / "own.db").exists()
 
 
 def test_a_worker_whose_agent_cannot_be_had_does_not_begin(shop: Path, db: str) -> None:
@@ -124,6 +126,13 @@ def test_the_board_reads_a_database_that_may_not_be_written(shop: Path, db: str)
     refused = run(shop, "run", "agent.py:shop", "Go.", "--queue", "--db", db)
     assert refused.code == 2
     assert "read-only" in refused.err
+
+
+def test_a_reference_is_the_same_however_its_path_is_written(shop: Path, db: str) -> None:
+    run(shop, "run", "./agent.py:shop", "Go.", "--queue", "--db", db)
+    run(shop, "run", ".//agent.py:shop?cap=9000", "Go.", "--queue", "--db", db)
+    told = run(shop, "worker", "--once", "--agent", "./x/../agent.py:shop", "--db", db)
+    assert "2 runs taken: 2 at rest" in told.err
 
 
 def test_the_board_asks_for_postgres(shop: Path) -> None:

@@ -223,6 +223,9 @@ def test_a_run_that_no_worker_could_find_or_do_is_refused_where_it_is_entered() 
         async with queue_at(address) as queue:
             with pytest.raises(AgentMistake, match="no worker could find it"):
                 await entered(queue, shop(reference=""), "one")
+            for odd in (1_000_000, -(2**40)):  # The queue's upkeep goes before all runs.
+                with pytest.raises(BadInput, match="out of bounds"):
+                    await entered(queue, shop(), "one", priority=odd)
             assert await queue.store.catalogue.runs() == []
 
     with fresh_database() as address:

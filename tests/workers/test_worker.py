@@ -356,12 +356,13 @@ def test_a_wake_in_the_moment_in_which_the_runs_task_ends_is_answered() -> None:
         async with queue_at(address) as queue:
             await entered(queue, shop(), RUN)
             busy = worker(queue)
-            settle, again = queue.settle, []
+            settle = queue.settle
+            again: list[asyncio.Task[None]] = []
 
             async def settle_and_wake(run: str) -> None:
                 await settle(run)
                 if not again:
-                    # Its first step comes after the task's last one, and before whatever follows from its end.
+                    # Its first step comes after the task's last one, and before what follows from that.
                     again.append(asyncio.create_task(busy.wake(run)))
 
             queue.settle = settle_and_wake  # type: ignore[method-assign]

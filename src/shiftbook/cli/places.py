@@ -28,6 +28,17 @@ def address(flag: str | None) -> str:
     return os.environ.get(DB_VARIABLE) or _from_project(Path.cwd()) or DB_DEFAULT
 
 
+def server(flag: str | None) -> str:
+    """The same, for what needs a server; `BadInput` for a file, which is neither looked for nor made."""
+    where = address(flag)
+    if not names_a_server(where):
+        raise BadInput(
+            f"{where} is no PostgreSQL database, and only there can runs wait in a queue: give --db "
+            "postgresql://HOST/DATABASE."
+        )
+    return where
+
+
 def _from_project(folder: Path) -> str | None:
     for place in (folder, *folder.parents):
         file = place / "pyproject.toml"

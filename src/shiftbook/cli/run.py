@@ -12,7 +12,7 @@ from shiftbook.cli.messages import message_of
 from shiftbook.cli.options import Cap, Db, Fixed, Json, Mark, PolicyName, Verbose
 from shiftbook.cli.outcome import Ending, see_through
 from shiftbook.cli.output import data, line, note
-from shiftbook.cli.places import journal
+from shiftbook.cli.places import journal, server
 from shiftbook.cli.words import count
 from shiftbook.run.agent import Agent
 from shiftbook.run.loop import start
@@ -91,7 +91,7 @@ async def _run(
 async def _queue(
     agent: Agent, message: str, run_id: str | None, tags: list[str], priority: int, db: str | None, json: bool
 ) -> None:
-    async with journal(db, create=True) as store:
+    async with journal(server(db), create=True) as store:
         queue = await open_queue(store, create=True)
         assert queue is not None
         run = await enter(queue, agent, message, run=run_id, tags=tags, priority=priority)

@@ -15,7 +15,7 @@ import typer
 from shiftbook.cli.drive import INTERRUPTED
 from shiftbook.cli.options import Db, Verbose
 from shiftbook.cli.output import note
-from shiftbook.cli.places import journal
+from shiftbook.cli.places import journal, server
 from shiftbook.cli.words import count
 from shiftbook.errors import BadInput
 from shiftbook.run.reference import load_agent
@@ -87,18 +87,16 @@ def command(
             raise BadInput(f"{name} {value} lets no run be taken: give at least 1.")
     settings = Settings(
         concurrency=concurrency,
-        agents=tuple(agent or ()),
+        agents=tuple(str(load_agent(each).reference) for each in agent or ()),
         shares=Shares(per_agent=per_agent, per_tenant=per_tenant),
         grace_ms=max(0, grace) * 1000,
     )
-    for reference in settings.agents:
-        load_agent(reference)
     asyncio.run(_work(settings, None if listen is None else parse_listen(listen), once, db))
 
 
 async def _work(settings: Settings, listen: tuple[str, int] | None, once: bool, db: str | None) -> None:
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(journal(db, create=True))
+        store = await stack.enter_async_context(journal(server(db), create=True))
         queue = await open_queue(store, create=True)
         assert queue is not None
         worker = Worker(queue, settings)

@@ -49,8 +49,10 @@ def is_postgres(address: str) -> bool:
 
 
 def names_a_server(address: str) -> bool:
-    """Whether an address is meant for a server, well formed or not: then it may hold a password, and is neither
-    the name of a file nor told to anybody."""
+    """Whether an address is meant for a server, well formed or not.
+
+    Then it may hold a password, and is neither the name of a file nor told to anybody.
+    """
     return _SERVER.match(address) is not None
 
 

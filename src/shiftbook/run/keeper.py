@@ -12,6 +12,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from shiftbook.errors import Fenced, ShiftbookError
 from shiftbook.journal.promises import Lease, Store
@@ -39,6 +40,8 @@ class LeaseKeeper:
         self._lost = lost
         self._on_lost = on_lost
         self._end = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._renewing: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._work, name=f"lease-{lease.run}", daemon=True)
 
     def start(self) -> None:
@@ -46,9 +49,20 @@ class LeaseKeeper:
         self._thread.start()
 
     def end(self) -> None:
-        """Stop renewing and wait until the thread is done with the database."""
+        """Stop renewing and wait until the thread is done with the database.
+
+        A renewal that waits for a database that is away is given up: whoever ends a lease is on the loop that
+        has all other runs of the process at work.
+        """
         self._end.set()
+        if (loop := self._loop) is not None:
+            with suppress(RuntimeError):  # it has ended by itself meanwhile
+                loop.call_soon_threadsafe(self._give_up)
         self._thread.join()
+
+    def _give_up(self) -> None:
+        if self._renewing is not None:
+            self._renewing.cancel()
 
     def _work(self) -> None:
         if self._end.wait(self._lease_ms / 1000 / RENEWALS_PER_LEASE):
@@ -57,12 +71,16 @@ class LeaseKeeper:
 
     async def _renew(self) -> None:
         store: Store | None = None
+        self._loop = asyncio.get_running_loop()
         try:
-            while True:
+            while not self._end.is_set():
+                self._renewing = asyncio.current_task()
                 try:
                     if store is None:
                         store = await self._reopen()
                     self._lease = await store.leases.renew(self._lease, self._lease_ms)
+                except asyncio.CancelledError:
+                    return
                 except Fenced as fault:
                     self._lost.set()
                     if self._on_lost is not None:
@@ -70,6 +88,8 @@ class LeaseKeeper:
                     return
                 except ShiftbookError as fault:
                     log.warning("lease of run %s not renewed, trying again: %s", self._lease.run, fault)
+                finally:
+                    self._renewing = None
                 if self._end.wait(self._lease_ms / 1000 / RENEWALS_PER_LEASE):
                     return
         finally:

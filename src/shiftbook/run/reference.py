@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -58,6 +59,10 @@ def load_agent(reference: str, overrides: Overrides = Overrides()) -> Agent:
 
 def _split(reference: str) -> tuple[str, Overrides]:
     bare, _, query = reference.partition("?")
+    place, colon, name = bare.rpartition(":")
+    if place.endswith(".py"):
+        # However a person writes it: a queue, a limit and a journal know an agent by this text.
+        bare = f"{os.path.normpath(place)}{colon}{name}"
     values: dict[str, Any] = {}
     for name, value in parse_qsl(query):
         if name == "policy":

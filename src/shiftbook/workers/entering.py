@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 from shiftbook.clock import Clock, SystemClock
 from shiftbook.entries import PersonSaid
-from shiftbook.errors import AgentMistake
+from shiftbook.errors import AgentMistake, BadInput
 from shiftbook.journal.promises import InboxItem
 from shiftbook.run.agent import Agent
 from shiftbook.run.loop import start
 from shiftbook.run.mail import content_of, inbox_item
 from shiftbook.workers.queue import Queue
+
+PRIORITY_MAX = 999_999
+"""The greatest priority of a run, and the least below zero: the queue's own upkeep goes before every run."""
 
 
 async def enter(
@@ -29,8 +32,12 @@ async def enter(
     The run is opened and declared here, so that an agent that cannot be run is refused here; its message and
     its first wake are one transaction. Who is cut off in between has opened a run to which nobody has said
     anything. Raises what `start` raises, and `AgentMistake` for an agent without a reference: no worker could
-    find it.
+    find it; `BadInput` for a priority beyond `PRIORITY_MAX` either way.
     """
+    if abs(priority) > PRIORITY_MAX:
+        raise BadInput(
+            f"A priority of {priority} is out of bounds: give one from -{PRIORITY_MAX:,} to {PRIORITY_MAX:,}."
+        )
     if not agent.reference:
         raise AgentMistake(
             f"The agent {agent.name!r} has no reference, so that no worker could find it: give "

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("shiftbook")
 
 CARE = "shiftbook.upkeep"
+UPKEEP_PRIORITY = 1_000_000
+"""Above `entering.PRIORITY_MAX`: with runs that go before it, nobody would free what a dead worker had."""
 
 AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 """For a job that is to be tried again: any server's clock is past it, however this machine's is set."""
@@ -65,7 +67,7 @@ def register(
     app = queue.app
     app.task(name=WAKE, retry=_always(), pass_context=True)(on_wake)
     # No lock: a worker that dies in the upkeep must not keep the others from it.
-    kept = app.task(name=CARE, queue=UPKEEP, queueing_lock=CARE, priority=1_000_000, pass_context=True)
+    kept = app.task(name=CARE, queue=UPKEEP, queueing_lock=CARE, priority=UPKEEP_PRIORITY, pass_context=True)
     app.periodic(cron=f"* * * * * */{beat.upkeep_s}")(kept(on_upkeep))
 
 

@@ -152,7 +152,8 @@ class Worker:
         from procrastinate.exceptions import ConnectorException
         from psycopg import Error
 
-        holder = this_process()
+        holder, settings = this_process(), self.settings
+        began = True
         suspects: set[int | None] = set()
         while True:
             if self._loop is not None and self._loop.worker_id is not None:
@@ -160,8 +161,9 @@ class Worker:
                     suspects = await forsaken(self._queue, self._loop.worker_id, self._in_hand, suspects)
             with suppress(ShiftbookError):
                 await self._queue.sign_on(
-                    self.name, holder.host, holder.pid, self.settings.concurrency, self.settings.agents
+                    self.name, holder.host, holder.pid, settings.concurrency, settings.agents, began=began
                 )
+                began = False
             await self.clock.sleep_ms(self.settings.beat.heartbeat_ms)
 
     async def _sign_off(self) -> None:
@@ -196,7 +198,7 @@ class Worker:
     async def wake(self, run: str) -> None:
         """Look at a run: what a wake asks for. Returns when it rests, or is put off or handed over."""
         # A task that goes on since before the database was away may have rested already when a message came.
-        # One that has just ended is there until its callback has run: to wait for it would be to wait for ever.
+        # One that has just ended is there until its callback has run: waiting for that would have no end.
         while (at_work := self._runs.get(run)) is not None and not at_work.done():
             await asyncio.shield(at_work)
         task = self._runs[run] = asyncio.create_task(self._look_at(run), name=f"run {run}")

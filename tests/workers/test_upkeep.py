@@ -56,9 +56,11 @@ def test_the_wake_of_a_worker_that_no_longer_beats_can_be_taken_again_and_a_live
                 await entered(queue, shop(), run)
                 assert fetched(address) == run
                 in_hand_of(address, run, seen)
+            await entered(queue, shop(), "urgent", priority=7)
             await kept_up(queue)
-            assert sorted(jobs(address)) == [("dead", "todo"), ("live", "doing")]
-            assert fetched(address) == "dead"
+            assert sorted(jobs(address)) == [("dead", "todo"), ("live", "doing"), ("urgent", "todo")]
+            assert fetched(address) == "dead", "what was begun goes first"
+            assert fetched(address) == "urgent"
             assert fetched(address) is None
 
     with fresh_database() as address:

@@ -27,6 +27,9 @@ CARE = "shiftbook.upkeep"
 UPKEEP_PRIORITY = 1_000_000
 """Above `entering.PRIORITY_MAX`: with runs that go before it, nobody would free what a dead worker had."""
 
+BEGUN = 1_000
+"""The priority of a run that was in the middle when its worker died: it goes before what was not begun."""
+
 AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 """For a job that is to be tried again: any server's clock is past it, however this machine's is set."""
 
@@ -106,7 +109,7 @@ async def _give_back(queue: Queue, job: Job) -> bool:
 
     jobs = queue.app.job_manager
     try:
-        await jobs.retry_job(job, retry_at=AT_ONCE)
+        await jobs.retry_job(job, retry_at=AT_ONCE, priority=max(job.priority, BEGUN))
     except UniqueViolation:
         # Another wake of the run waits already, and says the same.
         await jobs.finish_job(job, Status.FAILED, delete_job=True)

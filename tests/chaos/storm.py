@@ -248,10 +248,16 @@ class Storm:
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
             "WHERE application_name LIKE 'shiftbook%' AND pid <> pg_backend_pid()"
         )
-        with psycopg.connect(self.server.address, autocommit=True) as connection:
-            found = connection.execute(ask).fetchone()
-        assert found is not None
-        self._note(f"{found[0]} connections are terminated by the server")
+
+        def cut() -> int:
+            with psycopg.connect(self.server.address, autocommit=True) as connection:
+                found = connection.execute(ask).fetchone()
+                return 0 if found is None else int(found[0])
+
+        try:
+            self._note(f"{await asyncio.to_thread(cut)} connections are terminated by the server")
+        except psycopg.OperationalError:
+            self._note("there was no server to terminate connections")
 
     async def _taken_over(self, death: str, held: dict[str, int]) -> None:
         """Wait until nobody holds any of the runs by its old lease epoch; note how long each took.

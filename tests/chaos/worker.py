@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from procrastinate import utils
 
 from shiftbook.clock import SystemClock
+from shiftbook.errors import StoreUnusable
 from shiftbook.journal.open import open_store
 from shiftbook.workers import Settings, Worker, open_queue
 from shiftbook.workers.jobs import Beat
@@ -58,7 +59,14 @@ async def work(address: str, skew_ms: int) -> None:
     """Work until SIGTERM."""
     lease_ms = int(os.environ[LEASE])
     clock = SkewedClock(skew_ms)
-    store = await open_store(address, clock=clock)
+    while True:
+        try:
+            store = await open_store(address, clock=clock)
+            break
+        except StoreUnusable as fault:
+            # Born while the database is away: whoever supervises a worker would start it again.
+            print(fault, flush=True)
+            await clock.sleep_ms(500)
     queue = await open_queue(store)
     assert queue is not None
     settings = Settings(

@@ -116,14 +116,14 @@ class Storm:
         return self.report
 
     async def _blow(self, queue: Queue) -> None:
-        """Put runs and mail into the queue, while faults strike."""
+        """Put runs into the queue, which are at work from the first on, then mail while faults strike."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._strike())
             agent = load_agent(REFERENCE)
             for number in range(self.plan.runs):
                 run = f"run{number:04}"
                 await enter(queue, agent, "Charge.", run=run, priority=number % 3)
                 self.runs.append(run)
+            tasks.create_task(self._strike())
             for number in range(self.plan.messages):
                 # Mail for runs at rest, at work, and waiting, as it comes.
                 await self._until(partial(self._acted, self._goal(number, self.plan.messages)))

@@ -20,6 +20,7 @@ from procrastinate import utils
 from shiftbook.clock import SystemClock
 from shiftbook.errors import StoreUnusable
 from shiftbook.journal.open import open_store
+from shiftbook.journal.promises import Store
 from shiftbook.workers import Settings, Worker, open_queue
 from shiftbook.workers.jobs import Beat
 
@@ -59,10 +60,10 @@ async def work(address: str, skew_ms: int) -> None:
     """Work until SIGTERM."""
     lease_ms = int(os.environ[LEASE])
     clock = SkewedClock(skew_ms)
-    while True:
+    store: Store | None = None
+    while store is None:
         try:
             store = await open_store(address, clock=clock)
-            break
         except StoreUnusable as fault:
             # Born while the database is away: whoever supervises a worker would start it again.
             print(fault, flush=True)

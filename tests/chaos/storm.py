@@ -85,6 +85,7 @@ class Storm:
         self.report = Report()
         self.runs: list[str] = []
         self.late = ""
+        self._one_at_a_time = asyncio.Lock()
         self._began_ms = self.clock.steady_ms()
 
     async def go(self) -> Report:
@@ -239,9 +240,10 @@ class Storm:
         hand.busy = False
 
     async def _restart(self, how: str) -> None:
-        self._note(f"PostgreSQL is stopped ({how}) and started")
-        await asyncio.to_thread(self.server.stop, how)
-        await asyncio.to_thread(self.server.start)
+        async with self._one_at_a_time:
+            self._note(f"PostgreSQL is stopped ({how}) and started")
+            await asyncio.to_thread(self.server.stop, how)
+            await asyncio.to_thread(self.server.start)
 
     async def _cut(self) -> None:
         ask = (

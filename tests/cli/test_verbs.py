@@ -69,6 +69,7 @@ def test_a_limit_ends_with_code_6_and_a_raised_one_goes_on(shop: Path) -> None:
         shop, "run", "agent.py:shop", "tea " * 400, "--policy", "transcript", "--cap", "500", "--json"
     )
     assert (first.code, first.json["state"]) == (6, "limited")
+    assert "the cap by --cap" in first.err
     again = run(shop, "resume", "--last", "--cap", "50000", "--json")
     assert (again.code, again.json["state"]) == (0, "finished")
 

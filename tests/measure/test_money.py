@@ -84,6 +84,28 @@ def test_writes_of_unknown_life_are_priced_only_when_a_life_is_chosen():
     assert bill_of([replace(row(1), usage=nothing)], prices).parts is not None
 
 
+def test_a_count_or_a_price_that_is_lacking_is_named():
+    whole = RecordedUsage(
+        uncached=10, cache_read=5, cache_write=3, output=2, cache_write_5m=3, cache_write_1h=0
+    )
+
+    def reason(usage, prices=prices):
+        bill = bill_of([replace(row(1), usage=usage)], prices)
+        return [why for why, _ in bill.unpriced]
+
+    assert reason(whole) == []
+    assert reason(RecordedUsage(undivided=10, cache_write_5m=0, cache_write_1h=0, output=2)) == [
+        "tokens read from the cache not recorded"
+    ]
+    assert reason(replace(whole, cache_read=None)) == ["tokens read from the cache not recorded"]
+    nothing = replace(whole, cache_write=None, cache_write_5m=None, cache_write_1h=None)
+    assert reason(nothing) == ["tokens written to the cache not recorded"]
+    half = replace(LIST, cache_write_5m=None)
+    assert reason(whole, lambda model, at_ms: half) == [
+        "no price known for cache writes of this life by made"
+    ]
+
+
 def test_outputs_of_first_moments_are_said_to_be_a_lower_bound():
     assert bill_of([row(1_000, output=3), row(1_000, output=9), row(1_000, output=900)], prices).output_cut
     assert not bill_of([row(1_000, output=300), row(1_000, output=2)], prices).output_cut

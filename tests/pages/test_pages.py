@@ -110,6 +110,17 @@ def test_what_is_not_known_is_never_zero():
     assert "Nothing is known to draw." in chart
 
 
+def test_between_whole_ends_the_middle_of_the_axis_is_whole():
+    def marks(*ends: float) -> list[str]:
+        chart = line_chart([Series("s", [(x, 1.0) for x in ends])], title="t", x_label="x", y_label="y")
+        return re.findall(r'class="x[^>]*>([^<]+)<', chart)
+
+    assert marks(1, 160) == ["1", "80", "160"]
+    assert marks(1, 2) == ["1", "2"]
+    assert marks(7) == ["7"]
+    assert marks(0.5, 1.5) == ["0.5", "1", "1.5"]
+
+
 def test_a_gap_in_a_line_stays_a_gap():
     chart = line_chart(
         [Series("s", [(0, 1.0), (1, 2.0), (2, None), (3, 1.0), (4, 2.0)])], title="", x_label="", y_label=""

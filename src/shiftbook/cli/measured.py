@@ -187,12 +187,14 @@ def _tell_cost(measured: Measured) -> None:
 
 
 def _tell_pauses(pauses: Sequence[Pause]) -> None:
-    line("")
     rows = [
         (pause_words(each), f"{each.requests:,}", f"{each.missed:,}", f"{each.rewritten:,}")
         for each in pauses
         if each.requests
     ]
+    if not rows:
+        return
+    line("")
     columns = ("pause before the request", "requests", "missed the cache", "tokens written anew")
     table(columns, rows, right=columns[1:])
 

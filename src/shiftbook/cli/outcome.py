@@ -73,7 +73,8 @@ def _hint(figures: RunFigures, rested: bool, db: str | None) -> str:
         send = quoted("shiftbook", "send", figures["run"], "TEXT", *place)
         return f"It waits for a person: {send} and then {again}"
     if state == "limited":
-        return f"A limit was reached: raise it and go on with {again}"
+        raised = "raise it (the cap by --cap, any other in the agent's Limits)"
+        return f"A limit was reached: {raised} and go on with {again}"
     if state == "failed":
         return f"The model could not be had: see to it and go on with {again}"
     return f"Go on with: {again}" if state in ("paused", "running", "cancelled") else ""

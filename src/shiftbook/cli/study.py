@@ -14,6 +14,7 @@ import typer
 from shiftbook.cli.options import Json, Verbose
 from shiftbook.cli.output import data as print_data
 from shiftbook.cli.output import note, table, write_page
+from shiftbook.cli.words import count
 from shiftbook.errors import BadInput
 from shiftbook.messages import Json as JsonValue
 from shiftbook.studies import boundary, recall
@@ -31,8 +32,8 @@ def command(
         typer.Argument(
             metavar="DATA",
             show_default=False,
-            help="recall: the folder of BEAM or LoCoMo as published, or one that holds both as `beam` and "
-            "`locomo`. boundary: a recorded session, or a folder of them.",
+            help="recall: the folder of LoCoMo or of BEAM with its index, or one that holds both as `beam` "
+            "and `locomo`. boundary: a recorded session, or a folder of them.",
         ),
     ],
     cap: Annotated[
@@ -120,7 +121,8 @@ def _print_recall(result: Mapping[str, JsonValue]) -> None:
 
 def _print_boundary(result: Mapping[str, JsonValue]) -> None:
     note(
-        f"{result['sessions']} sessions, {result['boundaries']} compactions; tokens by {result['meter']}; "
+        f"{count(result['sessions'], 'session')}, {count(result['boundaries'], 'compaction')}; "
+        f"tokens by {result['meter']}; "
         "the account of notes is by rule"
     )
     rows = [tuple(map(_cell, row)) for row in boundary_rows(result["table"])]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from shiftbook.economics.cost import CostParts, PriceList, cost_parts
 from shiftbook.measure.series import usage_of
+from shiftbook.messages import Usage
+from shiftbook.sessions.normal import RecordedUsage
 from shiftbook.sessions.requests import RequestRow
 
 Prices = Callable[[str, int | None], PriceList | None]
@@ -58,7 +60,7 @@ def bill_of(
             if found is None:
                 reason = f"no price known for {named}"
             elif amount is None:
-                reason = _lacking(row)
+                reason = _lacking(row.usage, usage, found)
         if amount is None:
             unpriced[reason] = unpriced.get(reason, 0) + 1
         else:
@@ -73,9 +75,17 @@ def _is_output_cut(rows: Sequence[RequestRow]) -> bool:
     return 2 * sum(count <= CUT_OUTPUT for count in counts) > len(counts)
 
 
-def _lacking(row: RequestRow) -> str:
-    """Why a known list could not price a row."""
-    usage = row.usage
-    if usage.cache_write and usage.cache_write_5m is None and usage.cache_write_1h is None:
+def _lacking(recorded: RecordedUsage, usage: Usage, prices: PriceList) -> str:
+    """Which count, or which price, a known list lacks for a usage that it cannot price."""
+    if (
+        recorded.cache_write
+        and recorded.cache_write_5m is None
+        and recorded.cache_write_1h is None
+        and (usage.cache_write_5m is None or usage.cache_write_1h is None)
+    ):
         return "life of cache writes not recorded (choose one with --ttl 5m or --ttl 1h)"
-    return "a count or a price that matters is not known"
+    if usage.uncached is None or (usage.cache_read is None and prices.cache_read is not None):
+        return "tokens read from the cache not recorded"
+    if usage.cache_write_5m is None or usage.cache_write_1h is None:
+        return "tokens written to the cache not recorded"
+    return f"no price known for cache writes of this life by {prices.model}"

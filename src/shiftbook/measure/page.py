@@ -43,7 +43,8 @@ Growth is what each request adds to the next prompt.
 Cached is the share of prompt tokens that the provider still had, and charged at a fraction of the price.
 Cold is a request that found the cache gone although the prompt only grew, mostly after a pause.
 A break is a cold request without a pause: something near the front of the prompt was changed.
-T* is the request at which a prompt that was rebuilt once has saved what the rebuilding cost.
+T* is the request at which a prompt that was rebuilt once, at request m*, has saved what the rebuilding cost.
+k* is how many requests are best left between two rebuilds after that.
 "Not known" stands where the recording or the price table does not say; nothing is taken to be zero.\
 """.splitlines()
 

@@ -111,7 +111,7 @@ def line_chart(
         )
         for each in levels
     ]
-    ends = [first] if first == last else [first, (first + last) / 2, last]
+    ends = _marks(first, last)
     labels += [
         Markup(
             f'<span class="x{" last" if x == last and x != first else ""}" '
@@ -126,6 +126,14 @@ def line_chart(
         f'preserveAspectRatio="none">{joined(drawn)}</svg>{joined(labels)}</div>'
         f'<div class="axis right">{escaped(x_label)}</div></figure>'
     )
+
+
+def _marks(first: float, last: float) -> list[float]:
+    """Where the x axis has a number. Between whole ends the middle is whole: there is no request 80.5."""
+    middle = (first + last) / 2
+    if first == int(first) and last == int(last):
+        middle = float(int(middle))
+    return sorted({first, middle, last})
 
 
 def _is_drawn(x: float, y: float | None) -> bool:

@@ -72,6 +72,7 @@ figcaption {{ font-weight:600; margin-bottom:.5rem }}
 .bars .group {{ grid-column:1/-1; color:var(--soft); margin-top:.5rem }}
 .reach {{ stroke:var(--ink); stroke-width:1.5; vector-effect:non-scaling-stroke }}
 @media (max-width:36rem) {{ body {{ font-size:15px }} .plot {{ margin-left:3.2rem; height:12rem }}
-  dl {{ grid-template-columns:1fr }} dd {{ margin-bottom:.4rem }} }}
+  dl {{ grid-template-columns:1fr }} dd {{ margin-bottom:.4rem }}
+  .bars {{ grid-template-columns:1fr max-content }} .bars .label {{ grid-column:1/-1; max-width:none }} }}
 @media print {{ main {{ max-width:none }} h2,figure,tr {{ break-inside:avoid }} }}
 """

@@ -60,9 +60,7 @@ def load_json(path: Path) -> Any:
     try:
         return json.loads(load_text(path))
     except ValueError:
-        raise BadInput(
-            f"{path} is not JSON; give the folder of BEAM or LoCoMo as it was published."
-        ) from None
+        raise BadInput(f"{path} is not JSON; give a folder of LoCoMo, or of BEAM with its index.") from None
 
 
 def load_text(path: Path) -> str:

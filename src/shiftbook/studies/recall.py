@@ -16,7 +16,7 @@ from shiftbook.errors import BadInput
 from shiftbook.messages import Json
 from shiftbook.policies import POLICIES
 from shiftbook.studies.asking import RECALL_ONLY, CharsMeter, outcomes
-from shiftbook.studies.beam import is_beam, read_beam
+from shiftbook.studies.beam import INDEX, is_beam, read_beam
 from shiftbook.studies.chats import Chat
 from shiftbook.studies.holding import RULES, Outcome, grouped, table_of
 from shiftbook.studies.locomo import is_locomo, read_locomo
@@ -89,7 +89,10 @@ def read(data: Path, sizes: Sequence[str] = ()) -> Iterator[Chat]:
     wanted = frozenset(sizes) or None
     folders = [data, data / "beam", data / "locomo"]
     if not data.is_dir() or not any(is_beam(each) or is_locomo(each) for each in folders):
-        raise BadInput(f"{data} is no folder of BEAM or LoCoMo, nor of both as `beam` and `locomo`.")
+        raise BadInput(
+            f"{data} is no folder of BEAM or LoCoMo, nor of both as `beam` and `locomo`: LoCoMo is a file "
+            f"*locomo*.json, BEAM needs {INDEX} beside its chats (docs/guides/studies.md)."
+        )
     for folder in folders:
         if is_beam(folder):
             yield from read_beam(folder, wanted)

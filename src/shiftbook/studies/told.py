@@ -34,11 +34,11 @@ Told = tuple[str, str, list[Section]]
 def _boundary(result: Mapping[str, Json]) -> Told:
     lead = (
         "When a session grows too long, a coding agent replaces everything so far by an account and goes on "
-        f"with that. Here {result['boundaries']} such moments of {result['sessions']} recorded sessions are "
-        "looked at again. What the agent then used in a tool's input, had seen before, and had not seen "
-        "since, was needed from the prompt: a path, a number, a symbol, a hexadecimal id. Which share of it "
-        "stood in the account that was really written, and which share would have stood in the prompt of "
-        "each policy at the same size?"
+        f"with that. Such moments looked at again here: {result['boundaries']}, in recorded sessions: "
+        f"{result['sessions']}. What the agent then used in a tool's input, had seen before, and had not "
+        "seen since, was needed from the prompt: a path, a number, a symbol, a hexadecimal id. Which share "
+        "of it stood in the account that was really written, and which share would have stood in the prompt "
+        "of each policy at the same size?"
     )
     chosen = list(_by_cap(result["table"]))
     sections = [
@@ -70,6 +70,7 @@ def _boundary(result: Mapping[str, Json]) -> Told:
         "A prompt that holds an identifier may still be poor: a list holds much and explains little.",
         "The account of notes is written by rule here, since no model is asked; a model's may hold more.",
         "Part: constants of the policies were chosen on the half of the files named tuned.",
+        "A dash: nothing of the kind was needed, so there is no share of it.",
         f"Tokens are counted by {result['meter']}.",
     ]
     sections.append(Section("How to read it", (notes(told),)))
@@ -107,10 +108,11 @@ BOUNDARY_COLUMNS = (
 
 
 def boundary_rows(figures: Mapping[str, Json]) -> Iterator[Cells]:
-    """A row for each policy and cap, and one for each part of the files."""
+    """A row for each policy and cap, and where the files are of several parts one for each of them."""
     for policy, caps in figures.items():
         for cap, found in caps.items():
-            for part, inner in {"all": found, **found["by_part"]}.items():
+            parts = found["by_part"] if len(found["by_part"]) > 1 else {}
+            for part, inner in {"all": found, **parts}.items():
                 yield (
                     policy,
                     cap,
@@ -125,7 +127,8 @@ def boundary_rows(figures: Mapping[str, Json]) -> Iterator[Cells]:
 
 
 def _boundary_table(figures: Mapping[str, Json]) -> Markup:
-    return table(BOUNDARY_COLUMNS, list(boundary_rows(figures)), right=BOUNDARY_COLUMNS[3:])
+    rows = [["-" if cell is None else cell for cell in row] for row in boundary_rows(figures)]
+    return table(BOUNDARY_COLUMNS, rows, right=BOUNDARY_COLUMNS[3:])
 
 
 def _recall(result: Mapping[str, Json]) -> Told:

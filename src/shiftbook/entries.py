@@ -242,11 +242,18 @@ class LineStruck:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Older entries were brought back word for word."""
+    """Older entries were brought back word for word: for the `model`, for a `message` or at a `rebuild`.
+
+    By code, `cut` are those of `found` that are shown within `keep` characters only, and `room` is what all
+    of them might take in tokens; the query is then given by its beginning.
+    """
 
     query: str
     found: tuple[int, ...]
     asked_by: str
+    cut: tuple[int, ...] = ()
+    keep: int = 0
+    room: int = 0
 
 
 @dataclass(frozen=True, slots=True)

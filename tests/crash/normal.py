@@ -34,6 +34,7 @@ from shiftbook.entries import (
     ModelInterrupted,
     PersonSaid,
     Pick,
+    Recalled,
     ReportAnswered,
     ReportAsked,
     ReportFailed,
@@ -45,7 +46,7 @@ from shiftbook.messages import Block, Request, Result
 
 _ENTRY_NUMBERS = re.compile(
     r"\b([Ee]ntr(?:y|ies)) \d+(?: to \d+)?|\d+(?= characters left out)"
-    r"|\d{4}-\d\d-\d\d \d\d:\d\d UTC|\[\d+(?:, \d+)*\]"
+    r"|\[\d+, \d{4}-\d\d-\d\d[,:]|\d{4}-\d\d-\d\d \d\d:\d\d UTC|\[\d+(?:, \d+)*\]"
 )
 _REPORTS = (ReportAsked, ReportAnswered, ReportFailed, ReportWritten, LineStruck)
 Item = tuple[str, dict[str, Any]]
@@ -75,7 +76,9 @@ def normal(entries: Sequence[Entry], requests: Mapping[int, Request], masked: fr
             continue
         if isinstance(what, RunRested) and number + 1 < len(entries):
             continue
-        if masked and isinstance(what, (EpochOpened, Warned, *_REPORTS)):
+        if masked and isinstance(what, (EpochOpened, Warned, Recalled, *_REPORTS)):
+            continue
+        if isinstance(what, Recalled) and _is_kept_back(entries[number + 1 :]):
             continue
         epochs += isinstance(what, EpochOpened)
         plain = {item.name: getattr(what, item.name) for item in fields(what)}
@@ -87,6 +90,9 @@ def normal(entries: Sequence[Entry], requests: Mapping[int, Request], masked: fr
                 plain["request"] = _request(requests[what.turn]) if what.turn in requests else None
         elif isinstance(what, EpochOpened):
             plain = {"reason": what.reason, "blocks": _picks(what.blocks, names)}
+        elif isinstance(what, Recalled):
+            found = sorted(names[position] for position in what.found)
+            plain = {"query": what.query, "asked_by": what.asked_by, "found": found}
         elif isinstance(what, ActionFinished):
             plain = _finished(what, is_masked=what.call in masked)
         elif isinstance(what, ModelAnswered) and (masked or epochs > 1):
@@ -103,6 +109,12 @@ def normal(entries: Sequence[Entry], requests: Mapping[int, Request], masked: fr
             plain["detail"] = _ENTRY_NUMBERS.sub(r"\1 #", what.detail)
         items.append((entry.kind, plain))
     return _sorted_batches(items)
+
+
+def _is_kept_back(later: Sequence[Entry]) -> bool:
+    """Whether mail came before the request that a recall was for, so that another was made for both."""
+    kinds = (entry.what for entry in later if isinstance(entry.what, Recalled | ModelAsked))
+    return isinstance(next(kinds, None), Recalled)
 
 
 def _name(entry: Entry) -> str:
@@ -167,6 +179,8 @@ def _request(request: Request) -> list[Any]:
     said: list[Any] = [request.instructions, [tool.name for tool in request.tools], dict(request.parameters)]
     answers: list[Block] = []
     for block in request.blocks:
+        if block.kind == "ReportWritten":
+            continue  # How many of its lines fit hangs on the lengths of the numbers that they cite.
         if block.parts and isinstance(block.parts[0], Result):
             answers.append(block)
             continue

@@ -200,7 +200,23 @@ REPORTED = Scenario(
     limits=Limits(parallel=2, snapshot_every=5),
 )
 
-SCENARIOS = {scenario.name: scenario for scenario in (LONG, SHORT, CANCELLED, TINY, REPORTED)}
+RECALLING = Scenario(
+    "recalling",
+    {
+        1: calls(call("big", {"number": 1, "lines": 140}), call("look", {"place": "A"})),
+        2: calls(call("big", {"number": 2, "lines": 140}), call("pay", {"amount": 5})),
+        3: calls(call("big", {"number": 3, "lines": 140})),
+        4: calls(call("big", {"number": 4, "lines": 20}), call("ring", {"text": "What did report 1 say?"})),
+        5: calls(call("pay", {"amount": 7})),
+    },
+    policy="journal",
+    cap=6_000,
+    tools=(look, pay, big, ring),
+    limits=Limits(parallel=2, snapshot_every=7),
+)
+"""An epoch ends, older entries come back for it, and again for a message that a person writes meanwhile."""
+
+SCENARIOS = {scenario.name: scenario for scenario in (LONG, SHORT, CANCELLED, TINY, REPORTED, RECALLING)}
 
 
 # --- the person at the controls, and one process ------------------------------------------------------

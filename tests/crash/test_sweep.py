@@ -10,6 +10,7 @@ import random
 
 import pytest
 
+from shiftbook.entries import Recalled
 from tests.crash.invariants import broken
 from tests.crash.points import (
     at_point,
@@ -22,12 +23,13 @@ from tests.crash.points import (
     unconfirmed,
     uncrashed,
 )
-from tests.crash.scenarios import CANCELLED, LONG, REPORTED, SCENARIOS, SHORT, TINY
+from tests.crash.scenarios import CANCELLED, LONG, RECALLING, REPORTED, SCENARIOS, SHORT, TINY
 from tests.crash.sweep import Ground
 
 SWEPT = [(LONG.name, part, 8) for part in range(8)]
 SWEPT += [(name, part, 2) for name in (SHORT.name, CANCELLED.name, TINY.name) for part in range(2)]
 SWEPT += [(REPORTED.name, part, 2) for part in range(2)]
+SWEPT += [(RECALLING.name, part, 4) for part in range(4)]
 SEEDED_FIRSTS, SEEDED_SECONDS = 75, 4
 
 
@@ -41,6 +43,12 @@ def test_the_scenarios_hold_at_least_500_points_of_every_kind() -> None:
     assert {(seam, "inside") for seam in (*tools, "model", "ask.ship", "clock.sleep_ms")} <= {
         (point.seam, point.moment) for point in passed
     }
+
+
+def test_older_entries_come_back_at_a_rebuild_and_for_a_message() -> None:
+    whats = [entry.what for entry in uncrashed(RECALLING.name).ground.journal()]
+    back = [what for what in whats if isinstance(what, Recalled) and what.found]
+    assert {what.asked_by for what in back} == {"message", "rebuild"}
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shiftbook.entries import PlanChanged, PlanItem, RuleSet, StatementMade, TallyChanged, What
 from shiftbook.policies import Journal, Masking, Notes, Window
-from shiftbook.prompt.epoch import Rebuild
+from shiftbook.prompt.epoch import Rebuild, RecallRoom
 from tests.policies.test_cap import answered, done
 from tests.policies.test_journal import begun, rebuilds, worked
 from tests.prompt import invariants
@@ -84,10 +84,12 @@ def standing_is_told(shift: Shift) -> None:
     st.sampled_from((0.45, 0.7)),
     st.lists(st.integers(0, 15), max_size=2),
     st.none() | st.sampled_from((Window, Masking, Notes)),
+    st.sampled_from((RecallRoom(), RecallRoom(400, 900), RecallRoom(2_000, 9_000))),
 )
-def test_p1_to_p7_hold_over_any_history_with_a_book(steps, cap, share, changes, other):
+def test_p1_to_p7_hold_over_any_history_with_a_book(steps, cap, share, changes, other, recall):
     """Six epochs and more in most; the agent changes on the way, and so may the policy."""
     shift = begun(cap, int(cap * share))
+    shift.recall = recall
     for number, step in enumerate(steps):
         if number in changes and shift.full is None:
             shift.declare(f"{number:064}")

@@ -9,7 +9,7 @@ from itertools import pairwise
 from shiftbook.entries import MODEL_VISIBLE, ReportWritten
 from shiftbook.messages import Block, Call, Reasoning, Result, Text
 from shiftbook.policies.sections import is_briefed_kind
-from shiftbook.policies.units import is_briefed
+from shiftbook.policies.units import is_briefed, is_by_code
 from shiftbook.prompt.epoch import Rebuild
 from shiftbook.prompt.rederive import cursor, cursor_ranges, from_cursor, rederive
 from shiftbook.prompt.render import render_pick
@@ -137,13 +137,24 @@ def nothing_is_lost_in_silence(shift: Shift) -> None:
                 is_reported = any(first <= entry.position <= last for first, last in reports)
                 is_shown = entry.position in asked.shown
                 is_standing = is_briefed_kind(entry) or isinstance(entry.what, ReportWritten)
+                # The line of a recall is nothing without what it brought back.
+                is_standing = is_standing or is_by_code(entry)
                 assert is_told != is_shown or (is_reported and not is_told) or is_standing
         for position in set(asked.batch) - asked.shown:
-            if not is_briefed_kind(known[position]):
+            if not (is_briefed_kind(known[position]) or is_by_code(known[position])):
                 assert f"Entry {position} " in asked.warned
 
 
+def nothing_is_shown_twice(shift: Shift) -> None:
+    """What is brought back stands nowhere else in the prompt, and once."""
+    for asked in shift.asked:
+        back = [at for block in asked.blocks if block.kind == "recalled" for at in block.entries]
+        assert len(back) == len(set(back))
+        assert not set(back) & asked.shown
+
+
 INVARIANTS = (
+    nothing_is_shown_twice,
     cap_is_hard,
     request_is_sound,
     prompt_only_grows,

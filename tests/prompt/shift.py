@@ -12,6 +12,7 @@ from shiftbook.entries import (
     EpochOpened,
     ModelAsked,
     PersonSaid,
+    Recalled,
     RunOpened,
     Warned,
     What,
@@ -19,10 +20,24 @@ from shiftbook.entries import (
 from shiftbook.messages import Block, Request, Text, ToolSchema
 from shiftbook.policies import Policy, Window, decide
 from shiftbook.projections.knowledge import Knowledge, learn_all, needed
+from shiftbook.projections.recall_units import words_of
 from shiftbook.prompt.brief import BRIEF_KINDS
-from shiftbook.prompt.epoch import Choice, Decided, EpochPrompt, Extend, Full, Rebuild, WantReport
+from shiftbook.prompt.epoch import (
+    Choice,
+    Decided,
+    EpochPrompt,
+    Extend,
+    Full,
+    Rebuild,
+    RecallRoom,
+    WantRecall,
+    WantReport,
+)
 from shiftbook.prompt.grow import adopt, first_prompt, grow, new_epoch
 from shiftbook.prompt.measure import Gauge
+from shiftbook.prompt.recall import Memory, Record, recalled
+from shiftbook.prompt.recall_pack import KEEP_CHARS, Found
+from shiftbook.prompt.render import chars, render_entry
 from shiftbook.prompt.report import by_rule
 from shiftbook.tokens import Tokens
 from tests.strategies import TOOLS, Turn, happenings
@@ -72,6 +87,7 @@ class Shift:
     changed: str | None = None
     gap_ms: int | None = None
     knowledge: Knowledge = field(default_factory=Knowledge)
+    recall: RecallRoom = RecallRoom()
 
     def __post_init__(self) -> None:
         self.gauge = Gauge(self.instructions, self.tools, meter=self.meter)
@@ -107,19 +123,20 @@ class Shift:
             return None
         self.turn += 1
         batch = tuple(entry.position for entry in self.fresh)
+        fresh = [*self.fresh, *self._brought().values()]
         self.happen(*(Warned(what, detail) for what, detail in choice.warnings))
         if isinstance(choice, Rebuild):
             self.opened += 1
             self.happen(EpochOpened(self.opened, choice.reason, choice.head, choice.numbers))
-            known = [*needed(self.knowledge, BRIEF_KINDS.values()), *self.fresh]
+            known = [*needed(self.knowledge, BRIEF_KINDS.values()), *fresh]
             growth = new_epoch(self.prompt, choice, self.opened, self.declaration, known, self.gauge)
         else:
             if not self.opened:
                 self.opened = 1
                 self.happen(EpochOpened(1, "start"))
-            growth = grow(self.prompt, choice.picks, self.fresh, self.gauge, choice.made)
+            growth = grow(self.prompt, choice.picks, fresh, self.gauge, choice.made)
             # What a policy hands over as made has to be what its picks say, to the byte.
-            assert growth == grow(self.prompt, choice.picks, self.fresh, self.gauge)
+            assert growth == grow(self.prompt, choice.picks, fresh, self.gauge)
         meter = self.gauge.meter_in_use
         self.happen(ModelAsked(self.turn, choice.picks, growth.digest, growth.tokens, meter))
         adopt(self.prompt, growth)
@@ -140,13 +157,36 @@ class Shift:
         return asked
 
     def _decided(self) -> Decided:
-        """What the policy chooses once it has the report that it wants; it may want one and no more."""
-        choice = self._chosen()
-        if isinstance(choice, WantReport):
-            self.happen(*by_rule(choice, self.gauge.measure, {key for key, _ in self.knowledge.tallies}))
-            choice = self._chosen()
-        assert not isinstance(choice, WantReport), "a report was written, and is not used"
+        """What the policy chooses once it has what it wants; it may want one report and one recall."""
+        wanted: list[type[Choice]] = []
+        while isinstance(choice := self._chosen(), WantReport | WantRecall):
+            assert type(choice) not in wanted, "what was wanted is not used"
+            wanted.append(type(choice))
+            if isinstance(choice, WantReport):
+                tallies = {key for key, _ in self.knowledge.tallies}
+                self.happen(*by_rule(choice, self.gauge.measure, tallies))
+            else:
+                self.happen(recalled(choice, self.found(choice)))
         return choice
+
+    def found(self, want: WantRecall) -> tuple[Found, ...]:
+        """What recall finds among all entries but the fresh ones."""
+        fresh = {entry.position for entry in self.fresh}
+        memory = Memory()
+        for words in words_of(self.journal):
+            if words.position not in fresh:
+                entry = self.journal[words.position - 1]
+                cut = self._size(entry, KEEP_CHARS) if chars(entry) > KEEP_CHARS else None
+                size = self._size(entry, None)
+                memory.add(Record(words.position, words.voice, words.text, size, cut))
+        return memory.recall(want.query, want.room, beside=want.beside, shown=want.shown)
+
+    def _size(self, entry: Entry, keep: int | None) -> int:
+        return sum(map(self.gauge.measure, render_entry(entry, "recalled", keep)))
+
+    def _brought(self) -> dict[int, Entry]:
+        named = [entry.what.found for entry in self.fresh if isinstance(entry.what, Recalled)]
+        return {at: self.journal[at - 1] for found in named for at in found}
 
     def _chosen(self) -> Choice:
         return decide(
@@ -159,6 +199,8 @@ class Shift:
             reason=self.changed if self.opened else None,
             knowledge=self.knowledge,
             gap_ms=self.gap_ms,
+            recall=self.recall,
+            brought=self._brought(),
         )
 
     def request(self, asked: Asked) -> Request:

@@ -33,7 +33,7 @@ from shiftbook.prompt.grow import adopt, digested, first_prompt, new_epoch, open
 from shiftbook.prompt.measure import Gauge
 from shiftbook.prompt.rederive import cursor, cursor_ranges, from_cursor
 from shiftbook.prompt.render import chars, render_entry, render_pick
-from shiftbook.prompt.told import entry_text, spans, stamp
+from shiftbook.prompt.told import entry_text, record_text, spans, stamp
 from tests.projections.test_knowledge import JOURNALS
 from tests.strategies import ODD_TEXTS
 
@@ -213,20 +213,24 @@ def test_p2_the_newest_come_first() -> None:
 
 
 def test_older_entries_are_told_word_for_word_with_stamp_and_side() -> None:
-    assert told(PersonSaid((Text("Count A.\nThen B."),)), "recalled") == (
+    said = PersonSaid((Text("Count A.\nThen B."),))
+    failed = ActionFinished("1.2", "failed", (Text(f"12 boxes\n{FORGED}"),))
+    quoted = "> 12 boxes\n> " + FORGED.replace("\n", "\n> ")
+    assert record_text(entry(said)) == (
         "[Record, entry 7 of this run, 2026-01-02 10:00 UTC, a person said:]\nCount A.\nThen B."
     )
-    assert told(ActionFinished("1.2", "failed", (Text(f"12 boxes\n{FORGED}"),)), "recalled") == (
-        "[Record, entry 7 of this run, 2026-01-02 10:00 UTC, answer to call 1.2, failed:]\n> 12 boxes\n> "
-        + FORGED.replace("\n", "\n> ")
+    assert record_text(entry(failed)) == (
+        f"[Record, entry 7 of this run, 2026-01-02 10:00 UTC, answer to call 1.2, failed:]\n{quoted}"
     )
+    assert told(said, "recalled") == "[7, 2026-01-02:]\nCount A.\nThen B."
+    assert told(failed, "recalled") == f"[7, 2026-01-02, answer to call 1.2, failed:]\n{quoted}"
     reply = ModelAnswered(
         1, (Reasoning("secret"), Text("I look."), Call("1.1", "look", {"place": "A"})), "calls"
     )
     assert entry_text(entry(reply)) == 'I look.\n[call 1.1 of look: {"place":"A"}]'
-    assert told(ModelInterrupted(1, (Text("half"),), "cut"), "recalled").endswith("replied in part:]\nhalf")
+    assert told(ModelInterrupted(1, (Text("half"),), "cut"), "recalled").endswith("model, in part:]\nhalf")
     image = PersonSaid((Media("a" * 64, "image/png", 12),), "recording")
-    assert told(image, "recalled").endswith("a recording has it:]\n[image/png, 12 bytes]")
+    assert told(image, "recalled").endswith("recording:]\n[image/png, 12 bytes]")
     long = told(PersonSaid((Text("word " * 1_000),)), "recalled", 100)
     assert "4900 characters left out; the whole is entry 7 of this run" in long
 
@@ -282,4 +286,4 @@ def test_renderer_1_tells_what_stands_for_ever_as_it_did_first() -> None:
 
 
 FOLDED_FORMS = ("rules", "statements", "plan", "tallies")
-FIRST_RELEASE = "94b17d1a606d401b9f073b199261db2e"
+FIRST_RELEASE = "82f6d91ffc1ee6d6b0fef7dea88b63e7"

@@ -8,7 +8,7 @@ import pytest
 
 from shiftbook.projections.recall_units import Statistics, UnitWords, unit_words
 from shiftbook.prompt import recall_rank
-from shiftbook.prompt.recall_question import Question, question, room
+from shiftbook.prompt.recall_question import Question, question
 from shiftbook.prompt.recall_rank import rank
 
 
@@ -100,14 +100,21 @@ def test_kinds_of_questions(text: str, kind: str, told: bool) -> None:
     assert (asked.kind, asked.told) == (kind, told)
 
 
-def test_a_set_question_gets_the_wider_room() -> None:
-    assert room(question("Give me an overview."), 32_000) == 32_000
-    assert room(question("What is the port?"), 32_000) == 12_000
+def test_a_set_question_is_told_by_its_words() -> None:
+    assert question("Give me an overview.").wants_set
+    assert not question("What is the port?").wants_set
 
 
 def test_what_stands_beside_a_query_counts_for_less() -> None:
     asked = question("Open the port port.", ["the firewall port"])
-    assert asked.terms == {"open": 1.0, "port": 2.0, "firewal": 0.3}
+    assert asked.terms == pytest.approx({"open": 1.0, "port": 2.0, "firewal": 0.3 * 0.8})
+
+
+def test_a_message_that_speaks_for_itself_is_asked_alone() -> None:
+    words = "lease journal crate yard gate stock price boat kestrel harbour"
+    assert set(question(words, ["firewall"]).terms) == set(question(words).terms)
+    fewer = question(words.rsplit(" ", 1)[0], ["firewall"])
+    assert fewer.terms["firewal"] == pytest.approx(0.03)
 
 
 def test_a_query_of_a_whole_file_is_bounded() -> None:

@@ -168,7 +168,7 @@ def test_a_policy_that_asks_for_reports_without_end_is_refused(monkeypatch: pyte
     monkeypatch.setitem(registry.POLICIES, "insatiable", Insatiable)
 
     async def main(ground: Desk) -> None:
-        with pytest.raises(AgentMistake, match="one report after another"):
+        with pytest.raises(AgentMistake, match="one thing after another"):
             await go(ground, [say("never")], policy="insatiable")
 
     run_async(main)

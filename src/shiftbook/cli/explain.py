@@ -56,6 +56,11 @@ def _tell(view: ExplainView) -> None:
             f"report: entry {report['entry']} on {report['first']} to {report['last']}, "
             f"{report['lines']} lines, by {one_line(report['writer'], LINE_CHARS)}{asked}"
         )
+    for back in view["recalled"]:
+        line(
+            f"brought back by entry {back['at']} for a {back['asked_by']}: {back['shown']:,} entries within "
+            f"{back['room']:,} tokens; others are worth less for a token, or stand here already"
+        )
     for left in view["left_out"]:
         line(f"left out: {left['entries']:,} of entries {left['first']} to {left['last']}: {left['why']}")
     for told in view["warnings"]:

@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 from shiftbook.clock import Clock, SystemClock
 from shiftbook.errors import StoreUnusable
+from shiftbook.journal import sqlite_index
+from shiftbook.journal.index import Index
 from shiftbook.journal.postgres import open_postgres
 from shiftbook.journal.postgres_address import is_postgres, names_a_server
 from shiftbook.journal.promises import Store
@@ -49,6 +51,17 @@ async def open_store(
         target = Address(address, f"file:/shiftbook-{named}?vfs=memdb", in_memory=True)
         return await open_sqlite(target, clock, create=True)
     return await open_sqlite(_file(address), clock, commits=commits, create=create, read_only=read_only)
+
+
+def open_index(address: str) -> Index | None:
+    """The search index that belongs to the store of this name, made if need be; None where a kind has none.
+
+    One of a store in memory is in memory too, and ends with whoever opened it. Raises `StoreUnusable`, and
+    `StoreError` where the disk refuses.
+    """
+    if "://" in address:
+        return None
+    return sqlite_index.open_index(address)
 
 
 def _file(address: str) -> Address:

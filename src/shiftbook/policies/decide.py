@@ -7,13 +7,24 @@ is measured again, and the policy decides by that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from shiftbook.entries import Entry
 from shiftbook.policies.promise import Policy
 from shiftbook.projections.knowledge import Knowledge
-from shiftbook.prompt.epoch import Budget, Choice, EpochPrompt, Extend, Full, Rebuild, WantReport
+from shiftbook.prompt.epoch import (
+    Budget,
+    Choice,
+    EpochPrompt,
+    Extend,
+    Full,
+    Rebuild,
+    RecallRoom,
+    WantRecall,
+    WantReport,
+)
 from shiftbook.prompt.measure import Gauge
 from shiftbook.prompt.report_request import reserve
 
@@ -30,12 +41,15 @@ def decide(
     knowledge: Knowledge | None = None,
     gap_ms: int | None = None,
     asks_reports: bool = False,
+    recall: RecallRoom = RecallRoom(),
+    brought: Mapping[int, Entry] = MappingProxyType({}),
 ) -> Choice:
     """What the policy chooses; with a `reason` the epoch has to end now.
 
-    `knowledge` is what stands after the last of the fresh entries, `gap_ms` the time since the last request.
-    With `asks_reports` room is kept free below the cap for the request of a report, where the policy
-    wants one. The only thing that changes is which meter the gauge and the prompt's sizes are by.
+    `knowledge` is what stands after the last of the fresh entries, `gap_ms` the time since the last request;
+    `brought` are the entries that a `Recalled` among the fresh ones names. With `asks_reports` room is kept
+    free below the cap for the request of a report, where the policy wants one. The only thing that changes
+    is which meter the gauge and the prompt's sizes are by.
     """
     if prompt.meter != gauge.meter_in_use:
         gauge.measure_again(prompt)
@@ -46,6 +60,7 @@ def decide(
         budget = replace(
             gauge.budget(cap - kept_free, min(mark, cap - kept_free)), gap_ms=gap_ms, reserve=kept_free
         )
+        budget = replace(budget, recall=recall, brought=brought)
         if knowledge is not None:
             budget = replace(budget, knowledge=knowledge)
         return _ask(policy, prompt, fresh, budget, reason)
@@ -73,7 +88,7 @@ def _ask(
 
 def _is_spared(choice: Choice, *, forced: bool) -> bool:
     """Whether nothing was cut, dropped or ended for want of room."""
-    if isinstance(choice, Full | WantReport) or (isinstance(choice, Rebuild) and not forced):
+    if isinstance(choice, Full | WantReport | WantRecall) or (isinstance(choice, Rebuild) and not forced):
         return False
     recipe = choice.picks if isinstance(choice, Extend) else (*choice.head, *choice.picks)
     return all(pick.keep is None and pick.form != "dropped" for pick in recipe)

@@ -160,6 +160,11 @@ def wanted(units: Sequence[Unit]) -> list[Unit]:
     return found
 
 
+def of_unknown_outcome(units: Sequence[Unit]) -> list[Unit]:
+    """The batches among these in which an outcome is unknown."""
+    return [unit for unit in units if any(_is_unknown(piece.entry) for piece in unit)]
+
+
 def carried(units: Sequence[Unit], room: int, measure: Measure) -> tuple[list[Unit], int]:
     """Those of `wanted` units that fit `room` tokens, in their order, and what they take.
 

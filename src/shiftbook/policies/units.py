@@ -17,6 +17,7 @@ from shiftbook.entries import (
     ModelInterrupted,
     PersonSaid,
     Pick,
+    Recalled,
     ReportWritten,
 )
 from shiftbook.errors import Damaged
@@ -24,6 +25,7 @@ from shiftbook.prompt.brief import APART, BRIEF_KINDS
 from shiftbook.prompt.epoch import EpochPrompt, Made, Measure
 from shiftbook.prompt.grow import merged
 from shiftbook.prompt.render import calls_of, render_entry
+from shiftbook.prompt.wording import RECALLED_BY_CODE
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +77,18 @@ def fresh_units(fresh: Sequence[Entry], tools: frozenset[str] | None) -> list[Un
             replies.append(_reply(entry, answers, tools))
         elif isinstance(entry.what, ModelInterrupted):
             replies.append((Piece(entry),))
-        elif not isinstance(entry.what, ActionFinished):
+        elif not (isinstance(entry.what, ActionFinished) or is_by_code(entry)):
             others.append((Piece(entry),))
     if answers:
         raise Damaged(
             f"Call {next(iter(answers))} has an answer and was not asked for since the last request."
         )
     return replies + others
+
+
+def is_by_code(entry: Entry) -> bool:
+    """Whether code brought entries back here: its line is nothing without them, and never a turn."""
+    return isinstance(entry.what, Recalled) and entry.what.asked_by in RECALLED_BY_CODE
 
 
 def _reply(entry: Entry, answers: dict[str, Entry], tools: frozenset[str] | None) -> Unit:
@@ -111,9 +118,9 @@ def old_units(
 ) -> list[Unit]:
     """What the prompt shows, as units in its order, in the forms of a new epoch.
 
-    Left out is what stands apart: by its form, by its entry, or as a report. What was cut stays cut as it
-    was. Units that interleave in the journal are one, so that a range of
-    positions can be dropped without a piece of another unit in it.
+    Left out is what stands apart: by its form, by its entry, as a report, or as brought back by code. What
+    was cut stays cut as it was. Units that interleave in the journal are one, so that a range of positions
+    can be dropped without a piece of another unit in it.
     """
     units: list[list[Piece]] = []
     form = "kept"
@@ -122,7 +129,7 @@ def old_units(
             continue
         for position in range(pick.first, pick.last + 1):
             entry = prompt.shown.get(position)
-            if entry is None or isinstance(entry.what, ReportWritten) or apart(entry):
+            if entry is None or isinstance(entry.what, ReportWritten) or is_by_code(entry) or apart(entry):
                 continue
             if isinstance(entry.what, ActionFinished) and units:
                 units[-1].append(_again(entry, pick.keep, form))

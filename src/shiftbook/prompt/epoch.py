@@ -6,7 +6,7 @@ rebuilds the same value from the journal, and `verify` does too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from shiftbook.entries import Entry, Pick, Recipe, ReportWritten
@@ -52,6 +52,14 @@ class EpochPrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class RecallRoom:
+    """What may be brought back for one message, in tokens: where it asks for a point, and for a set."""
+
+    point: int = 0
+    whole_set: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Budget:
     """What a prompt may take, in tokens. `mark` is the low water that a rebuild goes down to.
 
@@ -68,6 +76,9 @@ class Budget:
     """Time since the last request, as the entries' stamps have it; None where there was none."""
     reserve: int = 0
     """What the agent's cap is above this one, so that a report can be asked for behind the prompt."""
+    recall: RecallRoom = RecallRoom()
+    brought: Mapping[int, Entry] = field(default_factory=dict)
+    """The entries that a `Recalled` among the fresh ones names."""
 
 
 Made = tuple[tuple[Block, int], ...]
@@ -123,9 +134,25 @@ class WantReport:
     rewrite: bool = False
 
 
-Choice = Extend | Rebuild | Full | WantReport
+@dataclass(frozen=True, slots=True)
+class WantRecall:
+    """Before the prompt grows: older entries about `query`, in `room` tokens.
+
+    `beside` is what stands around the query and counts for less; `shown` are positions that do not have to
+    come back. Once a `Recalled` of `asked_by` is among the fresh entries, with whatever was found, the policy
+    is asked again.
+    """
+
+    query: str
+    beside: tuple[str, ...]
+    shown: frozenset[int]
+    room: int
+    asked_by: str
+
+
+Choice = Extend | Rebuild | Full | WantReport | WantRecall
 Decided = Extend | Rebuild | Full
-"""A choice with nothing left to write first."""
+"""A choice with nothing left to write or to look for first."""
 
 
 @dataclass(frozen=True, slots=True)

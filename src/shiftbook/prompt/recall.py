@@ -12,13 +12,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from shiftbook.projections.recall_units import Statistics, UnitWords, Voice, unit_numbers, unit_words
+from shiftbook.entries import Recalled
+from shiftbook.projections.recall_units import Statistics, UnitWords, Voice, opens_unit, unit_words
+from shiftbook.prompt.epoch import WantRecall
 from shiftbook.prompt.recall_pack import KEEP_CHARS, Found, Piece, pack
 from shiftbook.prompt.recall_question import Question, question
 from shiftbook.prompt.recall_rank import Ranked, rank
 
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """Texts to vectors of one length, the same for the same text: a seam for static embeddings."""
+
+
+QUERY_CHARS_KEPT = 200
+"""Of what code asked about so much is written down: the words themselves stand in the journal."""
+
+
+def recalled(want: WantRecall, found: Sequence[Found]) -> Recalled:
+    """What is written down of a recall by code: which entries, in which form, in how much room."""
+    cut = [each for each in found if each.keep is not None]
+    return Recalled(
+        query=want.query[:QUERY_CHARS_KEPT],
+        found=tuple(each.position for each in found),
+        asked_by=want.asked_by,
+        cut=tuple(each.position for each in cut),
+        keep=next((each.keep for each in cut if each.keep is not None), 0),
+        room=want.room,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,30 +55,42 @@ class Record:
 
 
 class Memory:
-    """The records of a run, in the run's order, read once and asked often."""
+    """The records of a run, in the run's order; more may be added at any time, and all be asked often."""
 
     def __init__(self, records: Iterable[Record] = (), embed: Embed | None = None) -> None:
         self._pieces: list[Piece] = []
-        self._texts: dict[int, tuple[list[str], list[str]]] = {}
+        self._texts: list[tuple[list[str], list[str]]] = []
         self._units: dict[int, UnitWords] = {}
         self._said: dict[str, list[int]] = {}
         self._done: dict[str, list[int]] = {}
+        self._known: set[str] = set()
+        """The terms of all units before the last."""
+        self._has_reply = False
         self._embed = embed
         self._vectors: dict[int, Sequence[float]] = {}
-        every = list(records)
-        for record, unit in zip(every, unit_numbers([each.voice for each in every]), strict=True):
-            self._pieces.append(Piece(record.position, unit, record.voice, record.tokens, record.cut_tokens))
-            said, done = self._texts.setdefault(unit, ([], []))
-            (said if record.voice == "person" else done).append(record.text)
-        known: set[str] = set()
-        for unit, (said, done) in self._texts.items():
-            words = unit_words(said, done, known)
-            self._units[unit] = words
-            for term in words.said:
-                self._said.setdefault(term, []).append(unit)
-            for term in words.done:
-                self._done.setdefault(term, []).append(unit)
-            known.update(words.said, words.done)
+        for record in records:
+            self.add(record)
+
+    def add(self, record: Record) -> None:
+        """Take in the next record of the run."""
+        if not self._texts or opens_unit(record.voice, self._has_reply):
+            if self._texts:
+                words = self._units[len(self._texts) - 1]
+                self._known.update(words.said, words.done)
+            self._texts.append(([], []))
+            self._has_reply = False
+        self._has_reply = self._has_reply or record.voice == "reply"
+        unit = len(self._texts) - 1
+        self._pieces.append(Piece(record.position, unit, record.voice, record.tokens, record.cut_tokens))
+        said, done = self._texts[unit]
+        (said if record.voice == "person" else done).append(record.text)
+        self._units[unit] = words = unit_words(said, done, self._known)
+        self._vectors.pop(unit, None)
+        for postings, terms in ((self._said, words.said), (self._done, words.done)):
+            for term in terms:
+                units = postings.setdefault(term, [])
+                if not units or units[-1] != unit:
+                    units.append(unit)
 
     def ranked(self, asked: Question, text: str = "") -> Ranked:
         """The units, by their numbers, in the light of a question; `text` is its own, for vectors."""
@@ -97,10 +128,10 @@ class Memory:
 
     def _similar(self, embed: Embed, text: str) -> dict[int, float]:
         """The likeness of each unit's words to the text, by the vectors' inner product."""
-        if not self._vectors:
-            units = list(self._texts)
-            said = ["\n".join(self._texts[unit][0] or self._texts[unit][1]) for unit in units]
-            self._vectors = dict(zip(units, embed(said), strict=True))
+        missing = [unit for unit in self._units if unit not in self._vectors]
+        if missing:
+            said = ["\n".join(self._texts[unit][0] or self._texts[unit][1]) for unit in missing]
+            self._vectors.update(zip(missing, embed(said), strict=True))
         (asked,) = embed([text])
         return {
             unit: sum(a * b for a, b in zip(asked, vector, strict=True))

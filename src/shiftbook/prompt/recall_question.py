@@ -14,18 +14,30 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shiftbook.projections.recall_terms import content_terms
+from shiftbook.prompt.epoch import RecallRoom
 
 Kind = Literal["point", "order", "summary"]
 
 BESIDE_WEIGHT = 0.3
-"""What a term of the plan and the last turns counts beside one of the message itself. A judgement."""
+"""What a term of the plan and the last turns counts beside one of a message that says next to nothing ("go
+on"). A judgement."""
+
+SPEAKS_FOR_ITSELF = 10
+"""With so many terms of its own a message is asked by these alone; with fewer, what stands beside fades in.
+At the full weight whatever the message, long chats hold .04 less of what full questions ask for; this way
+nothing less (`shiftbook study recall`, 511k and 834k, the last three messages beside)."""
 
 QUERY_TERMS = 64
 """Terms of a query that are used: a message of a person may be a whole file. The heaviest, then the first."""
 
-POINT_SHARE = (3, 8)
-"""A point question's part of the room that a set question gets: 12k against 32k held as much evidence as a
-fixed cap of the same average (a shared measurement on BEAM: .835 against .818)."""
+CONVERSING = RecallRoom(point=20_000, whole_set=32_000)
+"""What a message to an agent that converses may bring back, in tokens, unless the agent says otherwise. At
+12, 16, 20 and 22 thousand chats of 834k hold .76, .79, .81 and .82 of what is asked for (`shiftbook study
+recall DATA --policy recall-only --cap ...`); sets gain beyond that, points hardly."""
+
+WORKING = RecallRoom(point=600, whole_set=1_200)
+"""The same for an agent that works on tasks: its messages steer more than they ask, it can look for itself,
+and what stands in its prompt is sent with every call."""
 
 _ORDER = re.compile(
     r"\b(?:in order|(?:what|which|the) order|timeline|chronolog\w+|sequence of|evol(?:ved?|ution)|"
@@ -56,24 +68,18 @@ class Question:
 
 
 def question(text: str, beside: Sequence[str] = ()) -> Question:
-    """A query by its words; `beside` are the plan and the last turns, which count for less."""
+    """A query by its words; `beside` are the plan and the last turns, which count for less, or not at all."""
     weights: Counter[str] = Counter()
     for term in content_terms(text):
         weights[term] += 1
     asked = {term: float(weight) for term, weight in weights.items()}
-    for other in beside:
+    share = BESIDE_WEIGHT * max(0, SPEAKS_FOR_ITSELF - len(weights)) / SPEAKS_FOR_ITSELF
+    for other in beside if share else ():
         for term in dict.fromkeys(content_terms(other)):
-            asked.setdefault(term, BESIDE_WEIGHT)
+            asked.setdefault(term, share)
     # Sorting is stable: among equals the first asked stay.
     heaviest = sorted(asked, key=lambda term: -asked[term])[:QUERY_TERMS]
     return Question({term: asked[term] for term in heaviest}, _kind(text), _TOLD.search(text) is not None)
-
-
-def room(asked: Question, tokens: int) -> int:
-    """Of the tokens that recall may take at most, what this question gets."""
-    if asked.wants_set:
-        return tokens
-    return tokens * POINT_SHARE[0] // POINT_SHARE[1]
 
 
 def _kind(text: str) -> Kind:

@@ -8,7 +8,7 @@ A pick says which entries are shown and in which form:
              it is; one entry's text and arguments share `keep`, the big ones cut to an equal height
     quoted   told as a record in plain text, where a call cannot be sent as one (its tool is gone); within
              `keep` characters where that is given
-    recalled told as a record with its stamp, word for word, within `keep` characters
+    recalled told as a record with its day, word for word, within `keep` characters
     dropped  one block for the range, which says that it is not shown
     rules, statements, plan, tallies
              one block for what stands of that kind by the range's entries (`prompt.brief`)

@@ -50,6 +50,8 @@ def told(entry: Entry) -> str | None:
             return "\n".join([wording.plan_head(entry.position, what.origin), *lines])
         case TallyChanged() as what:
             return f"[{wording.TALLY_LABEL} {_change(entry, what)}]"
+        case Recalled(asked_by=by) if by in wording.RECALLED_BY_CODE:
+            return wording.RECALLED_HEAD
         case Recalled() as what:
             query = canonical.encode(what.query[:QUERY_CHARS_MAX])
             return wording.recalled(query, spans(what.found), quoted_name(what.asked_by))
@@ -125,11 +127,23 @@ def quoted_value(value: Json) -> str:
 
 def stamp(at_ms: int) -> str:
     """A moment in UTC to the minute; a number that is no moment as it stands."""
-    try:
-        moment = _EPOCH + timedelta(milliseconds=at_ms)
-    except OverflowError:
+    moment = _moment(at_ms)
+    if moment is None:
         return f"{at_ms} ms"
     return f"{moment.date().isoformat()} {moment.hour:02}:{moment.minute:02} UTC"
+
+
+def day(at_ms: int) -> str:
+    """The day of a moment in UTC; a number that is no moment as it stands."""
+    moment = _moment(at_ms)
+    return f"{at_ms} ms" if moment is None else moment.date().isoformat()
+
+
+def _moment(at_ms: int) -> datetime | None:
+    try:
+        return _EPOCH + timedelta(milliseconds=at_ms)
+    except OverflowError:
+        return None
 
 
 def spans(positions: Sequence[int]) -> str:
@@ -149,15 +163,37 @@ def spans(positions: Sequence[int]) -> str:
 # --- word for word -------------------------------------------------------------------------------------
 
 
-def recalled_text(entry: Entry, keep: int | None = None) -> str:
+def record_text(entry: Entry, keep: int | None = None) -> str:
     """An older entry as a record: position, stamp and side, then its words, within `keep` characters."""
+    head = wording.record_head(entry.position, stamp(entry.at_ms), side_of(entry))
+    return f"{head}\n{_words_of(entry, keep)}"
+
+
+def recalled_text(entry: Entry, keep: int | None = None) -> str:
+    """The same among many others: position, day and speaker, then its words."""
+    head = wording.recalled_head(entry.position, day(entry.at_ms), _speaker(entry))
+    return f"{head}\n{_words_of(entry, keep)}"
+
+
+def _words_of(entry: Entry, keep: int | None) -> str:
     text = entry_text(entry)
     if keep is not None:
         text = cut_text(text, keep, entry.position)
     if isinstance(entry.what, ActionFinished):
         # A tool's lines are marked one by one, so that none of them can pass for another record.
         text = "\n".join(f"> {line}" for line in text.split("\n"))
-    return f"{wording.record_head(entry.position, stamp(entry.at_ms), side_of(entry))}\n{text}"
+    return text
+
+
+def _speaker(entry: Entry) -> str:
+    match entry.what:
+        case PersonSaid(author=author):
+            return wording.SPEAKERS[author]
+        case ModelAnswered():
+            return "model"
+        case ModelInterrupted():
+            return "model, in part"
+    return side_of(entry)
 
 
 def side_of(entry: Entry) -> str:

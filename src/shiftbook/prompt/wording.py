@@ -147,6 +147,20 @@ def recalled(query: str, found: str, asked_by: str) -> str:
     return f"[Looked for {query} in this run's journal (asked by {asked_by}); found: {found}.]"
 
 
+RECALLED_BY_CODE = frozenset({"message", "rebuild"})
+"""Who asked, where code brought entries back on its own."""
+
+RECALLED_HEAD = (
+    "[From this run's journal, word for word; with each its entry, its day (UTC) and who, if no person:]"
+)
+SPEAKERS: Mapping[Author, str] = {"person": "", "author": "author", "recording": "recording"}
+
+
+def recalled_head(position: int, day: str, speaker: str) -> str:
+    """Before the words of an entry that was brought back among others; short, since there may be hundreds."""
+    return f"[{position}, {day}, {speaker}:]" if speaker else f"[{position}, {day}:]"
+
+
 def record_head(position: int, stamp: str, side: str) -> str:
     """Before the words of an older entry."""
     return f"[Record, {handle(position)}, {stamp}, {side}:]"

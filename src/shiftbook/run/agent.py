@@ -19,6 +19,8 @@ from shiftbook.messages import Json
 from shiftbook.observers.promise import Observer
 from shiftbook.policies import policy_named
 from shiftbook.projections.keys import key_fault
+from shiftbook.prompt.epoch import RecallRoom
+from shiftbook.prompt.recall_question import CONVERSING, WORKING
 from shiftbook.prompt.report import MECHANICAL
 from shiftbook.providers.promise import Provider
 from shiftbook.run.answer import Shape, shape_of
@@ -56,6 +58,9 @@ class Agent:
     provider, whose requests take at most `report_window` tokens, the answer included. `observers` are code
     that turns results into statements, a plan and tallies. `rules` are standing instructions by key; a change
     is written down.
+    `recall_point` and `recall_set` are the tokens that the policy "journal" may bring back of older entries
+    for a message, where it asks for a point and where for many things (an order, a summary); 0 for nothing.
+    By default 20,000 and 32,000 where the agent is conversational, else 600 and 1,200.
     """
 
     name: str
@@ -74,6 +79,8 @@ class Agent:
     cap: int = CAP_DEFAULT
     mark: int | None = None
     fixed: int = 0
+    recall_point: int | None = None
+    recall_set: int | None = None
     parameters: Mapping[str, Json] = field(default_factory=dict)
     limits: Limits = Limits()
     conversational: bool = False
@@ -119,6 +126,8 @@ class Agent:
             raise AgentMistake(
                 f"The mark of {self.mark} tokens has to lie between 1 and the cap of {self.cap}."
             )
+        if min(self.recall_room.point, self.recall_room.whole_set) < 0:
+            raise AgentMistake("What recall may bring back is a number of tokens: 0 or more.")
         policy_named(self.policy)
         self._check_report()
         if self.output is not None:
@@ -176,6 +185,20 @@ class Agent:
         return tuple(found[name] for name in sorted(found))
 
     @property
+    def recall_room(self) -> RecallRoom:
+        """What the policy may bring back for a message, in tokens."""
+        usual = CONVERSING if self.conversational else WORKING
+        point = usual.point if self.recall_point is None else self.recall_point
+        return RecallRoom(point, usual.whole_set if self.recall_set is None else self.recall_set)
+
+    @property
+    def recalls(self) -> bool:
+        """Whether older entries are looked for, by the policy or by the model."""
+        room = self.recall_room
+        by_policy = self.policy == "journal" and max(room.point, room.whole_set) > 0
+        return by_policy or any(tool.name == "recall" for tool in self.own_book)
+
+    @property
     def low_water(self) -> int:
         """The mark in force, in tokens."""
         return self.mark if self.mark is not None else int(self.cap * MARK_SHARE)
@@ -217,6 +240,7 @@ def declare(agent: Agent) -> Declaration:
             **({} if agent.shape is None else {"output": agent.shape.schema}),
             "fixed": agent.fixed,
             "mark": agent.low_water,
+            **_recall_set(agent),
         }
     ).encode("utf-8")
     entry = AgentDeclared(
@@ -241,3 +265,10 @@ def _reports(agent: Agent) -> dict[str, Json]:
             **({} if settings is None else {"provider": dict(settings)}),
         }
     }
+
+
+def _recall_set(agent: Agent) -> dict[str, Json]:
+    """What the agent says of its recall; nothing where it leaves that to the defaults."""
+    if agent.recall_point is None and agent.recall_set is None:
+        return {}
+    return {"recall": [agent.recall_room.point, agent.recall_room.whole_set]}

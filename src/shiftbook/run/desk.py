@@ -25,7 +25,7 @@ from shiftbook.run.agent import Agent, Declaration
 from shiftbook.run.answer import Unfit
 from shiftbook.run.book import Book
 from shiftbook.run.booktools import BookTool
-from shiftbook.run.search import Recall, search_words
+from shiftbook.run.indexing import RunIndex
 from shiftbook.run.step import Situation, ToolFacts
 from shiftbook.tools.contract import Tool, contract_digest
 
@@ -73,12 +73,14 @@ class Desk:
     tools: Mapping[str, Tool]
     facts: Mapping[str, ToolFacts]
     schemas: tuple[ToolSchema, ...]
+    index: RunIndex
+    """What older entries are found by."""
     knowledge: Knowledge = field(default_factory=Knowledge)
     """What the run knows: rules, statements, plan, tallies, working set."""
-    recall: Recall = search_words
-    """What `recall` finds older entries by."""
     fresh: list[Entry] = field(default_factory=list)
     """Model-visible entries that no prompt of this epoch holds yet."""
+    brought: dict[int, Entry] = field(default_factory=dict)
+    """The older entries that a recall among the fresh ones names."""
     asked_ms: int | None = None
     """The stamp of the last request, None before the first."""
     media: dict[str, bytes] = field(default_factory=dict)

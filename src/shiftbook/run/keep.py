@@ -19,7 +19,7 @@ from shiftbook.entries import (
 )
 from shiftbook.messages import Media, Text
 from shiftbook.prompt.cut import level
-from shiftbook.prompt.told import amount_text, entry_text, recalled_text, tally_name
+from shiftbook.prompt.told import amount_text, entry_text, record_text, tally_name
 from shiftbook.run.book import read_entries
 from shiftbook.run.booktools import RECALL_CHARS_MAX, Search, Slice, kept_by
 from shiftbook.run.desk import Desk
@@ -67,12 +67,11 @@ def _said(desk: Desk, entry: Entry) -> str:
 
 
 async def _search(desk: Desk, act: Keep, what: Search) -> None:
-    store, run = desk.book.store, desk.book.run
-    positions = list(dict.fromkeys(await desk.recall(store, run, what.query, what.limit)))[: what.limit]
+    positions = list(dict.fromkeys(await desk.index.search(what.query, what.limit)))[: what.limit]
     found = [entry for at in positions for entry in await _entry(desk, at)]
     found.sort(key=lambda entry: entry.position)
     height = level([len(entry_text(entry)) for entry in found], RECALL_CHARS_MAX)
-    texts = tuple(Text(recalled_text(entry, height)) for entry in found)
+    texts = tuple(Text(record_text(entry, height)) for entry in found)
     desk.note(Recalled(what.query, tuple(entry.position for entry in found), "model"))
     _answer(desk, act, "done", texts or (Text("No entry of this run holds that."),))
 

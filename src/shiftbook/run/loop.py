@@ -32,6 +32,7 @@ from shiftbook.run.answer import repair_text
 from shiftbook.run.book import Book, read_entries
 from shiftbook.run.desk import Desk, NoWatcher, Watcher
 from shiftbook.run.fence import Fence
+from shiftbook.run.indexing import REST_BATCHES
 from shiftbook.run.keep import keep
 from shiftbook.run.keeper import LeaseKeeper
 from shiftbook.run.mail import content_of, move_mail, post, post_rule
@@ -41,9 +42,9 @@ from shiftbook.run.restore import restore, snapshot_of
 from shiftbook.run.sending import TASK_NAME
 from shiftbook.run.setting import (
     Setting,
-    close_toolboxes,
     declare_changes,
     fall_back,
+    let_go,
     look_again,
     open_toolboxes,
     take_model,
@@ -106,7 +107,7 @@ async def start(
             await handle.say(message)
         await book.commit()
     except BaseException:
-        await _let_go(store, agent, lease)
+        await let_go(store, agent, lease)
         raise
     handle.keep_lease()
     return handle
@@ -147,18 +148,10 @@ async def resume(
         if message is not None:
             await handle.say(message)
     except BaseException:
-        await _let_go(store, agent, lease)
+        await let_go(store, agent, lease)
         raise
     handle.keep_lease()
     return handle
-
-
-async def _let_go(store: Store, agent: Agent, lease: Lease | None) -> None:
-    try:
-        if lease is not None:
-            await store.leases.give_back(lease)
-    finally:
-        await close_toolboxes(agent)
 
 
 class Run:
@@ -313,7 +306,8 @@ class Run:
         if self._keeper is not None:
             self._keeper.end()
             self._keeper = None
-        await _let_go(self._desk.book.store, self._desk.agent, self._desk.book.lease)
+        await self._desk.index.close()
+        await let_go(self._desk.book.store, self._desk.agent, self._desk.book.lease)
 
     async def __aenter__(self) -> Run:
         return self
@@ -350,6 +344,7 @@ class Run:
                 full = await model.ask(desk, act, self._due_snapshot())
                 if full is not None:
                     return await rest(desk, Stop("cap", full.tokens, desk.agent.cap))
+                await desk.index.keep_up(desk.book.position)
             case AskAgain():
                 await desk.book.commit()
                 await model.ask_again(desk, act)
@@ -374,6 +369,7 @@ class Run:
             case DropReport():
                 desk.note(ReportFailed(act.attempt, act.reason))
             case Stop() | Rest():
+                await desk.index.keep_up(desk.book.position, REST_BATCHES)
                 return await rest(desk, act)
         return False
 

@@ -34,16 +34,25 @@ from shiftbook.messages import (
 from shiftbook.policies.decide import decide
 from shiftbook.projections.knowledge import needed
 from shiftbook.prompt.brief import BRIEF_KINDS
-from shiftbook.prompt.epoch import Choice, Decided, Full, Growth, Rebuild, WantReport
+from shiftbook.prompt.epoch import (
+    Choice,
+    Decided,
+    Full,
+    Growth,
+    Rebuild,
+    WantRecall,
+    WantReport,
+)
 from shiftbook.prompt.grow import adopt, grow, new_epoch
 from shiftbook.run.agent import BY_MODEL
+from shiftbook.run.bring import bring_back, fetch_brought
 from shiftbook.run.desk import Desk
 from shiftbook.run.report import write_report
 from shiftbook.run.sending import ERROR_CHARS_MAX, Part, attempt, failure, media_of, recorded, send
 from shiftbook.run.step import Ask, AskAgain
 
-REPORTS_MAX = 2
-"""Reports that are written for one decision."""
+WISHES_MAX = 4
+"""Reports and recalls that are made for one decision."""
 
 
 async def ask(desk: Desk, act: Ask, snapshot: Snapshot | None = None) -> Full | None:
@@ -67,15 +76,16 @@ async def ask(desk: Desk, act: Ask, snapshot: Snapshot | None = None) -> Full | 
         return None
     whats: list[What] = [Warned(what, detail) for what, detail in choice.warnings]
     growth: Growth
+    fresh = [*desk.fresh, *desk.brought.values()]
     if isinstance(choice, Rebuild):
         number = desk.view.prompt_epoch + 1
         whats.append(EpochOpened(number, choice.reason, choice.head, choice.numbers))
-        known = [*needed(desk.knowledge, BRIEF_KINDS.values()), *desk.fresh]
+        known = [*needed(desk.knowledge, BRIEF_KINDS.values()), *fresh]
         growth = new_epoch(desk.prompt, choice, number, desk.view.declaration, known, desk.gauge)
     else:
         if desk.view.prompt_epoch == 0:
             whats.append(EpochOpened(1, "start"))
-        growth = grow(desk.prompt, choice.picks, desk.fresh, desk.gauge, choice.made)
+        growth = grow(desk.prompt, choice.picks, fresh, desk.gauge, choice.made)
     whats.append(
         ModelAsked(
             turn=act.turn,
@@ -88,6 +98,7 @@ async def ask(desk: Desk, act: Ask, snapshot: Snapshot | None = None) -> Full | 
     if await _announce(desk, whats, snapshot):
         adopt(desk.prompt, growth)
         desk.fresh.clear()
+        desk.brought.clear()
     return None
 
 
@@ -104,19 +115,25 @@ async def _announce(desk: Desk, whats: Sequence[What], snapshot: Snapshot | None
 
 
 async def _decided(desk: Desk) -> Decided | ReportAsked:
-    """What the policy chooses, once the report that it wants is written; or what has to be asked for it.
+    """What the policy chooses, once it has the report and the older entries that it wants; or what has to be
+    asked for the report.
 
-    `AgentMistake` if it wants one report after another.
+    `AgentMistake` if it wants more and more.
     """
-    for _ in range(REPORTS_MAX + 1):
+    await fetch_brought(desk)
+    for _ in range(WISHES_MAX + 1):
         choice = _choose(desk)
-        if not isinstance(choice, WantReport):
-            return choice
-        asked = await write_report(desk, choice)
-        if asked is not None:
-            return asked
+        match choice:
+            case WantReport():
+                asked = await write_report(desk, choice)
+                if asked is not None:
+                    return asked
+            case WantRecall():
+                await bring_back(desk, choice)
+            case _:
+                return choice
     raise AgentMistake(
-        f"The policy {desk.policy.name!r} asks for one report after another: it has to use what it is given."
+        f"The policy {desk.policy.name!r} wants one thing after another: it has to use what it is given."
     )
 
 
@@ -131,6 +148,8 @@ def _choose(desk: Desk) -> Choice:
         mark=desk.agent.low_water,
         reason="the agent changed" if changed else None,
         knowledge=desk.knowledge,
+        recall=desk.agent.recall_room,
+        brought=desk.brought,
         gap_ms=desk.gap_ms,
         asks_reports=desk.agent.report == BY_MODEL,
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from shiftbook import canonical
-from shiftbook.entries import Entry
+from shiftbook.entries import MODEL_VISIBLE, Entry, EpochOpened, ModelAsked
 from shiftbook.errors import Damaged, NotCanonical
 from shiftbook.journal.promises import Snapshot, Store
 from shiftbook.messages import Json
@@ -74,13 +74,27 @@ def snapshot_of(view: RunView, knowledge: Knowledge, prompt: EpochPrompt, fresh:
 async def restore(store: Store, run: str) -> Restored:
     """The run as its journal has it. Raises `Damaged` when a prompt does not come out as it was sent."""
     restored = await _from_snapshot(store, run) or Restored()
-    restored.take(await read_entries(store, run, restored.view.position))
+    entries = await read_entries(store, run, restored.view.position)
+    if restored.view.position:
+        await _fetch_recalled(store, run, entries, restored.prompts)
+    restored.take(entries)
     if restored.prompts.faults:
         fault = restored.prompts.faults[0]
         raise Damaged(
             f"Run {run}, entry {fault.position}: {fault.what}. `shiftbook verify {run}` tells more."
         )
     return restored
+
+
+async def _fetch_recalled(store: Store, run: str, entries: Iterable[Entry], prompts: Rederived) -> None:
+    """Read what recipes after a snapshot bring back: entries of any age, in no prompt before."""
+    for entry in entries:
+        recipe = entry.what.blocks if isinstance(entry.what, ModelAsked | EpochOpened) else ()
+        for pick in recipe:
+            if pick.form == "recalled" and pick.first <= pick.last and pick.first not in prompts.known:
+                for each in await read_entries(store, run, pick.first - 1, min(pick.last, entry.position)):
+                    if type(each.what) in MODEL_VISIBLE:
+                        prompts.known[each.position] = each
 
 
 async def _from_snapshot(store: Store, run: str) -> Restored | None:

@@ -8,16 +8,12 @@ earlier is a copy and is not found again.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
 
 from shiftbook.entries import ActionFinished, Entry, ModelAnswered, ModelInterrupted, PersonSaid
 from shiftbook.journal.promises import PAGE_ROWS, Store
 from shiftbook.messages import Call
 from shiftbook.prompt.told import entry_text
 from shiftbook.run.book import read_entries
-
-Recall = Callable[[Store, str, str, int], Awaitable[Sequence[int]]]
-"""Store, run, query and limit to the positions of entries about it, the best first."""
 
 SAID = (PersonSaid, ModelAnswered, ModelInterrupted, ActionFinished)
 """The kinds that hold words of their own."""
@@ -29,15 +25,17 @@ WORDS_MAX = 30
 _WORD = re.compile(r"[^\W_]+(?:[./@:-][^\W_]+|_[^\W_]+)*")
 
 
-async def search_words(store: Store, run: str, query: str, limit: int) -> list[int]:
-    """The positions of at most `limit` entries that hold a word of the query, the best first."""
+async def search_words(store: Store, run: str, query: str, limit: int, *, after: int = 0) -> list[int]:
+    """The positions of at most `limit` entries that hold a word of the query, the best first.
+
+    Entries up to `after` are passed over.
+    """
     words = list(dict.fromkeys(_WORD.findall(query.casefold())))[:WORDS_MAX]
     if not words:
         return []
     looks = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in words]
     best: list[tuple[int, int]] = []
     copies: set[str] = set()
-    after = 0
     while True:
         page = await read_entries(store, run, after, after + PAGE_ROWS)
         for entry in page:

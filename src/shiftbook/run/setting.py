@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from shiftbook.clock import Clock
 from shiftbook.entries import ModelInterrupted, ReportFailed, Warned
 from shiftbook.errors import AgentMistake, CapTooSmall
-from shiftbook.journal.promises import Store
+from shiftbook.journal.promises import Lease, Store
 from shiftbook.policies import policy_named
 from shiftbook.projections.view import RunView
 from shiftbook.prompt.epoch import EpochPrompt
@@ -21,6 +21,7 @@ from shiftbook.providers.promise import Provider
 from shiftbook.run.agent import Agent, declare
 from shiftbook.run.book import Book
 from shiftbook.run.desk import Desk, Watcher, facts_of
+from shiftbook.run.indexing import RunIndex
 from shiftbook.run.noting import set_rules
 
 
@@ -52,7 +53,13 @@ class Setting:
     def desk(self, book: Book, view: RunView, prompt: EpochPrompt) -> Desk:
         """The desk for that run."""
         book.on_entry = self.watcher.entry
-        return Desk(
+        index = RunIndex(
+            self.store,
+            book.run,
+            lambda why: desk.note(Warned("search index unusable", why)),
+            is_wanted=self.agent.recalls,
+        )
+        desk = Desk(
             book=book,
             view=view,
             prompt=prompt,
@@ -65,7 +72,9 @@ class Setting:
             tools=self.tools,
             facts=facts_of(self.tools),
             schemas=self.schemas,
+            index=index,
         )
+        return desk
 
 
 def take_model(desk: Desk, model: Provider) -> None:
@@ -104,6 +113,15 @@ async def close_toolboxes(agent: Agent) -> None:
     """Close what `open_toolboxes` has opened."""
     for box in reversed(agent.toolboxes):
         await box.close()
+
+
+async def let_go(store: Store, agent: Agent, lease: Lease | None) -> None:
+    """Give the lease back and close the toolboxes, whatever comes of the first."""
+    try:
+        if lease is not None:
+            await store.leases.give_back(lease)
+    finally:
+        await close_toolboxes(agent)
 
 
 def declare_changes(desk: Desk) -> bool:

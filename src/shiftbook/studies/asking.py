@@ -10,19 +10,32 @@ without a brief and without recent turns, so that the ranking can be judged by i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from shiftbook.entries import Entry, ModelAnswered, PersonSaid, What
+from shiftbook.entries import Entry, ModelAnswered, PersonSaid, Recalled, What
 from shiftbook.messages import Block, Text
 from shiftbook.policies import decide, policy_named
 from shiftbook.policies.promise import Policy
+from shiftbook.projections.recall_units import Voice
 from shiftbook.prompt.cut import cut_text
-from shiftbook.prompt.epoch import Decided, EpochPrompt, Extend, Full, Growth, Rebuild, WantReport
+from shiftbook.prompt.epoch import (
+    Decided,
+    EpochPrompt,
+    Extend,
+    Full,
+    Growth,
+    Rebuild,
+    WantRecall,
+    WantReport,
+)
 from shiftbook.prompt.grow import adopt, first_prompt, grow, new_epoch
 from shiftbook.prompt.measure import BLOCK_TOKENS, PART_TOKENS, Gauge
-from shiftbook.prompt.recall import Memory, Record
+from shiftbook.prompt.recall import Memory, Record, recalled
 from shiftbook.prompt.recall_pack import KEEP_CHARS
+from shiftbook.prompt.recall_question import CONVERSING
+from shiftbook.prompt.render import chars, render_entry
 from shiftbook.prompt.report import by_rule
+from shiftbook.prompt.told import entry_text
 from shiftbook.studies.chats import Chat, Message
 from shiftbook.studies.holding import Outcome, held
 from shiftbook.tokens import Meter, Tokens
@@ -34,8 +47,8 @@ MESSAGE_TOKENS = 3
 MARK = (2, 5)
 """The low-water mark as a part of the cap: 40%, as runs have it by default."""
 
-REPORTS_FROM = 1_000_000
-"""Reports are numbered from here: the positions below are the places of messages."""
+WRITTEN_FROM = 1_000_000
+"""Reports and recalls are numbered from here: the positions below are the places of messages."""
 
 MESSAGE_MS = 60_000
 """Between two messages; no policy of a study without prices or a clock looks at it."""
@@ -96,18 +109,52 @@ class _Run:
     gauge: Gauge
     cap: int
     at_cap: bool = False
-    reports: int = 0
+    written: int = 0
+    memory: Memory = field(default_factory=Memory)
+    entries: dict[int, Entry] = field(default_factory=dict)
+    """What the chat has said so far, by place."""
+
+    def take(self, entry: Entry, voice: Voice) -> None:
+        """The next message of the chat."""
+        cut = None
+        if chars(entry) > KEEP_CHARS:
+            cut = self._size(entry, KEEP_CHARS)
+        self.entries[entry.position] = entry
+        record = Record(entry.position, voice, entry_text(entry), self._size(entry, None), cut)
+        self.memory.add(record)
+
+    def _size(self, entry: Entry, keep: int | None) -> int:
+        return sum(self.gauge.measure(block) for block in render_entry(entry, "recalled", keep))
 
     def choose(self, fresh: list[Entry]) -> Decided:
-        """What the policy chooses; a report that it wants is written by rule and added to `fresh`."""
+        """What the policy chooses; the report and the recall that it wants are added to `fresh`."""
         mark = self.cap * MARK[0] // MARK[1]
         while True:
-            choice = decide(self.policy, self.prompt, fresh, self.gauge, cap=self.cap, mark=mark)
-            if not isinstance(choice, WantReport):
-                return choice
-            (report, *_) = by_rule(choice, self.gauge.measure)
-            self.reports += 1
-            fresh.append(Entry(REPORTS_FROM + self.reports, fresh[-1].at_ms, 1, report))
+            choice = decide(
+                self.policy,
+                self.prompt,
+                fresh,
+                self.gauge,
+                cap=self.cap,
+                mark=mark,
+                recall=CONVERSING,
+                brought=self.entries,
+            )
+            match choice:
+                case WantReport():
+                    (what, *_) = by_rule(choice, self.gauge.measure)
+                    self._write(fresh, what)
+                case WantRecall():
+                    found = self.memory.recall(
+                        choice.query, choice.room, beside=choice.beside, shown=choice.shown
+                    )
+                    self._write(fresh, recalled(choice, found))
+                case _:
+                    return choice
+
+    def _write(self, fresh: list[Entry], what: What) -> None:
+        self.written += 1
+        fresh.append(Entry(WRITTEN_FROM + self.written, fresh[-1].at_ms, 1, what))
 
     def blocks_with(self, fresh: list[Entry]) -> tuple[list[Block], int] | None:
         """The prompt that these entries would make, and its tokens; None at the cap."""
@@ -126,21 +173,25 @@ class _Run:
             adopt(self.prompt, self._growth(choice, fresh))
 
     def _growth(self, choice: Extend | Rebuild, fresh: list[Entry]) -> Growth:
+        named = [entry.what.found for entry in fresh if isinstance(entry.what, Recalled)]
+        known = [*fresh, *(self.entries[at] for found in named for at in found)]
         if isinstance(choice, Rebuild):
             number = self.prompt.epoch + 1
-            return new_epoch(self.prompt, choice, number, self.prompt.declaration, fresh, self.gauge)
-        return grow(self.prompt, choice.picks, fresh, self.gauge)
+            return new_epoch(self.prompt, choice, number, self.prompt.declaration, known, self.gauge)
+        return grow(self.prompt, choice.picks, known, self.gauge)
 
 
 def _under_policy(chat: Chat, name: str, cap: int, gauge: Gauge) -> Iterator[Outcome]:
     run = _Run(policy_named(name), first_prompt("", gauge), gauge, cap)
     fresh: list[Entry] = []
     for message in chat.messages:
-        fresh.append(_entry(message))
+        entry = _entry(message)
+        fresh.append(entry)
         if message.voice == "person" and not run.at_cap:
             run.turn(fresh)
             if not run.at_cap:
                 fresh = []
+        run.take(entry, message.voice)
     for asked in chat.asked:
         last = Message(len(chat.messages) + 1, "person", asked.text)
         made = None if run.at_cap else run.blocks_with([*fresh, _entry(last)])

@@ -14,6 +14,7 @@ from shiftbook.entries import (
     EpochOpened,
     LineStruck,
     ModelAsked,
+    Recalled,
     ReportAnswered,
     ReportAsked,
     ReportWritten,
@@ -23,6 +24,7 @@ from shiftbook.journal.promises import PAGE_ROWS, Store
 from shiftbook.messages import Usage
 from shiftbook.prompt.brief import BRIEF_KINDS
 from shiftbook.prompt.epoch import EpochPrompt
+from shiftbook.prompt.wording import RECALLED_BY_CODE
 from shiftbook.views.prompts import MadeAgain, made_again
 from shiftbook.views.rows import entries_of
 
@@ -67,6 +69,20 @@ class ExplainedReport(TypedDict):
     read: float | None
 
 
+class ExplainedRecall(TypedDict):
+    """Entries that code brought back for this epoch's prompts: `shown` of `found` within `room` tokens.
+
+    `asked_by` is a message or a rebuild; entries that are of use and not found were worth less for a token.
+    """
+
+    at: int
+    asked_by: str
+    query: str
+    found: int
+    shown: int
+    room: int
+
+
 class ExplainView(TypedDict):
     """A turn's prompt explained. `reason` and `numbers` are those of its epoch's opening, at `opened`.
 
@@ -85,6 +101,7 @@ class ExplainView(TypedDict):
     numbers: dict[str, int]
     fixed: int
     blocks: list[ExplainedBlock]
+    recalled: list[ExplainedRecall]
     left_out: list[LeftOut]
     warnings: list[str]
     struck: list[str]
@@ -110,6 +127,7 @@ async def explain_view(store: Store, run: str, turn: int) -> ExplainView:
         numbers=dict(told.opening.numbers),
         fixed=made.gauge.fixed,
         blocks=_blocks(made),
+        recalled=told.recalled,
         left_out=_left_out(made.prompt, await _visible(store, run, made.asked_at)),
         warnings=told.warnings,
         struck=told.struck,
@@ -122,6 +140,7 @@ class _Told:
 
     def __init__(self) -> None:
         self.opening = EpochOpened(0, "")
+        self.recalled: list[ExplainedRecall] = []
         self.warnings: list[str] = []
         self.struck: list[str] = []
         self.asked: list[ReportAsked] = []
@@ -132,6 +151,8 @@ class _Told:
 async def _told(store: Store, run: str, made: MadeAgain) -> _Told:
     told = _Told()
     pending: list[Warned | LineStruck] = []
+    shown = {pick.first for pick in made.prompt.picks if pick.form == "recalled"}
+    kept = made.prompt.shown
     # The report and its struck lines, and the warnings, stand right before the epoch's opening.
     rows_before = max(made.opened_at - 1 - PAGE_ROWS, 0)
     async for entry in entries_of(store, run, rows_before, made.asked_at):
@@ -144,6 +165,8 @@ async def _told(store: Store, run: str, made: MadeAgain) -> _Told:
                 told.asked.append(what)
             case ReportAnswered(usage=usage) if entry.position < made.opened_at:
                 told.usages.append(usage)
+            case Recalled(asked_by=by) as what if by in RECALLED_BY_CODE and entry.position in kept:
+                told.recalled.append(_recall(entry.position, what, shown))
             case ModelAsked() if entry.position < made.opened_at:
                 pending, told.asked, told.usages = [], [], []
             case ModelAsked() if entry.position < made.asked_at:
@@ -174,6 +197,17 @@ def _report(prompt: EpochPrompt, told: _Told) -> ExplainedReport | None:
                 read=sum(filter(None, read)) / sum(filter(None, whole)) if is_known else None,
             )
     return None
+
+
+def _recall(at: int, what: Recalled, shown: set[int]) -> ExplainedRecall:
+    return ExplainedRecall(
+        at=at,
+        asked_by=what.asked_by,
+        query=what.query,
+        found=len(what.found),
+        shown=len(shown.intersection(what.found)),
+        room=what.room,
+    )
 
 
 def _blocks(made: MadeAgain) -> list[ExplainedBlock]:
@@ -226,6 +260,8 @@ def _left_out(prompt: EpochPrompt, visible: Iterable[tuple[int, str]]) -> list[L
             return "replaced or withdrawn since: the brief tells what stands"
         if kind == "ReportWritten":
             return "another report has taken its place"
+        if kind == "Recalled":
+            return "a line before entries that were brought back; they have left, or nothing was found"
         for position, report in reports:
             if report.first <= at <= report.last:
                 return f"left the prompt; told by the report of entry {position}"

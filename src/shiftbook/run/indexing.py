@@ -1,0 +1,178 @@
+"""A run's search index in its holder's hands: filled between turns, asked by recall, never a reason to stop.
+
+It is opened when it is first wanted. It is brought forward a batch at a time where it lags by one, after a
+commit and before the next request, and at rest; before every search by what is missing, up to a batch. So
+what it does not know yet is newer than the turns that stand in a prompt. Where it cannot be opened or used
+the run says so once and goes on without it: the `recall` tool reads the journal through instead, and code
+brings nothing back on its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
+
+from shiftbook.errors import ShiftbookError
+from shiftbook.journal.index import CANDIDATES, Candidates, Covered, Index, fill
+from shiftbook.journal.open import open_index
+from shiftbook.journal.promises import Store
+from shiftbook.projections.recall_units import Unit
+from shiftbook.prompt.epoch import Measure, WantRecall
+from shiftbook.prompt.recall_pack import Found
+from shiftbook.run.recalling import recall, search_index
+from shiftbook.run.search import search_words
+
+log = logging.getLogger("shiftbook")
+
+FILL_LAG = 100
+"""Entries by which the index may be behind before it is brought forward between turns: fewer than a prompt of
+some thousand tokens shows, and at 0.43 ms an entry (`python -m benchmarks.recall`) no long wait."""
+
+REST_BATCHES = 4
+"""Batches that are taken in at rest; what is left then comes between the next turns."""
+
+SHORT = 500
+"""Entries that are read through as fast as they are searched."""
+
+TAIL_SHARE = 4
+"""One part in so many of what a search gives back is kept for entries that the index does not know yet."""
+
+T = TypeVar("T")
+
+
+class IndexLost(Exception):
+    """The index cannot be used; the message says why."""
+
+
+class RunIndex:
+    """One run's way to the index of its journal. `warn` is told, once, that it cannot be used."""
+
+    def __init__(
+        self,
+        store: Store,
+        run: str,
+        warn: Callable[[str], object],
+        *,
+        is_wanted: bool = True,
+        opens: Callable[[str], Index | None] = open_index,
+    ) -> None:
+        self._store, self._run, self._warn, self._opens = store, run, warn, opens
+        self._is_wanted = is_wanted
+        self._index: _Guarded | None = None
+        self._is_lost = False
+        self._looked_at = 0
+        """The run's last position when the index was last brought forward."""
+
+    async def keep_up(self, position: int, batches: int = 1) -> None:
+        """Take in what is new where the index lags by a batch; `position` is the last one committed."""
+        if not self._is_wanted or position - self._looked_at < FILL_LAG:
+            return
+        try:
+            index = self._opened()
+            while index is not None and batches and await self._filled(index, position):
+                batches -= 1
+        except IndexLost as fault:
+            self._lose(fault)
+
+    async def recall(self, want: WantRecall, measure: Measure) -> tuple[Found, ...]:
+        """What comes back for a policy; nothing where there is no index."""
+        try:
+            index = self._opened()
+            if index is None:
+                return ()
+            await fill(index, self._store, self._run)
+            return await recall(
+                index,
+                self._store,
+                self._run,
+                want.query,
+                want.room,
+                measure,
+                beside=want.beside,
+                shown=want.shown,
+            )
+        except IndexLost as fault:
+            self._lose(fault)
+            return ()
+
+    async def search(self, query: str, limit: int) -> list[int]:
+        """The positions of entries about a query, the best first, whatever state the index is in.
+
+        What it does not know yet is read through, and all of a journal that is short, or of which the index
+        lacks much.
+        """
+        try:
+            is_short = (await self._store.entries.head(self._run)).position <= SHORT
+            index = None if is_short else self._opened()
+            if index is not None and not await fill(index, self._store, self._run):
+                found = await search_index(index, self._store, self._run, query, limit)
+                known = (await index.covered(self._run)).position
+                newer = await search_words(self._store, self._run, query, limit, after=known)
+                kept = found[: limit - min(len(newer), max(1, limit // TAIL_SHARE))]
+                return [*kept, *newer[: limit - len(kept)]]
+        except IndexLost as fault:
+            self._lose(fault)
+        return await search_words(self._store, self._run, query, limit)
+
+    async def close(self) -> None:
+        """Let go of the file."""
+        index, self._index, self._is_lost = self._index, None, True
+        if index is not None:
+            await index.close()
+
+    def _opened(self) -> _Guarded | None:
+        if self._index is None and not self._is_lost:
+            try:
+                index = self._opens(self._store.name)
+            except (ShiftbookError, OSError) as fault:
+                raise IndexLost(str(fault)) from None
+            if index is None:
+                self._is_lost = True  # This kind of store has none, which is no fault.
+            else:
+                self._index = _Guarded(index)
+        return self._index
+
+    async def _filled(self, index: _Guarded, position: int) -> bool:
+        more = await fill(index, self._store, self._run)
+        self._looked_at = (await index.covered(self._run)).position if more else position
+        return more
+
+    def _lose(self, fault: IndexLost) -> None:
+        self._index, self._is_lost = None, True
+        log.warning("run %s goes on without a search index: %s", self._run, fault)
+        self._warn(f"The search index cannot be used, so nothing is brought back by itself: {fault}")
+
+
+class _Guarded:
+    """An index whose refusals are told apart from those of the journal."""
+
+    def __init__(self, inner: Index) -> None:
+        self._inner = inner
+
+    async def covered(self, run: str) -> Covered:
+        return await _kept(self._inner.covered(run))
+
+    async def add(self, run: str, units: Sequence[Unit], covered: Covered, to: Covered) -> bool:
+        return await _kept(self._inner.add(run, units, covered, to))
+
+    async def known(self, run: str, terms: Iterable[str]) -> set[str]:
+        return await _kept(self._inner.known(run, terms))
+
+    async def candidates(
+        self, run: str, terms: Sequence[str], *, reach: int, limit: int = CANDIDATES
+    ) -> Candidates:
+        return await _kept(self._inner.candidates(run, terms, reach=reach, limit=limit))
+
+    async def drop(self, run: str | None = None) -> None:
+        await _kept(self._inner.drop(run))
+
+    async def close(self) -> None:
+        await _kept(self._inner.close())
+
+
+async def _kept(asked: Awaitable[T]) -> T:
+    try:
+        return await asked
+    except ShiftbookError as fault:
+        raise IndexLost(str(fault)) from None

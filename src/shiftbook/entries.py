@@ -242,11 +242,8 @@ class LineStruck:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Older entries were brought back word for word: for the `model`, for a `message` or at a `rebuild`.
-
-    By code, `cut` are those of `found` that are shown within `keep` characters only, and `room` is what all
-    of them might take in tokens; the query is then given by its beginning.
-    """
+    """Older entries were brought back: for the `model`, a `message` or a `rebuild`. By code, `cut` are those
+    shown within `keep` characters, `room` the tokens all might take, and the query is only its beginning."""
 
     query: str
     found: tuple[int, ...]
@@ -387,11 +384,8 @@ MODEL_VISIBLE: frozenset[type[What]] = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that happened, at its position in the run.
-
-    `at_ms` is the writer's clock, for people; order is the position and nothing else. `redacted` counts
-    what was taken out before writing, by pattern name.
-    """
+    """One thing that happened, at its position in the run, which is its order; `at_ms` is the writer's clock,
+    for people. `redacted` counts what was taken out before writing, by pattern name."""
 
     position: int
     at_ms: int

@@ -47,6 +47,7 @@ from shiftbook.messages import Block, Request, Result
 _ENTRY_NUMBERS = re.compile(
     r"\b([Ee]ntr(?:y|ies)) \d+(?: to \d+)?|\d+(?= characters left out)"
     r"|\[\d+, \d{4}-\d\d-\d\d[,:]|\d{4}-\d\d-\d\d \d\d:\d\d UTC|\[\d+(?:, \d+)*\]"
+    r"|- \d+(?=: )"  # The names that an entry was the last to use.
 )
 _REPORTS = (ReportAsked, ReportAnswered, ReportFailed, ReportWritten, LineStruck)
 Item = tuple[str, dict[str, Any]]
@@ -67,7 +68,9 @@ def unknown_calls(entries: Iterable[Entry]) -> frozenset[str]:
 
 def normal(entries: Sequence[Entry], requests: Mapping[int, Request], masked: frozenset[str]) -> list[Item]:
     """See the module."""
-    names = {entry.position: _name(entry) for entry in entries if type(entry.what) in MODEL_VISIBLE}
+    # Where mail kept an epoch back, its report and its recall stand in the ranges of the next.
+    visible = MODEL_VISIBLE - {Recalled, ReportWritten}
+    names = {entry.position: _name(entry) for entry in entries if type(entry.what) in visible}
     items: list[Item] = []
     epochs = 0
     for number, entry in enumerate(entries):

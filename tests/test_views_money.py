@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from shiftbook.economics.cost import PriceList, Rate
+from shiftbook.economics.price_book import known_prices
 from shiftbook.entries import (
     AgentDeclared,
     Entry,
@@ -34,7 +35,7 @@ from shiftbook.testing.clock import SimulatedClock
 from shiftbook.testing.server import Exchange, ProviderServer, think
 from shiftbook.tools.function import tool
 from shiftbook.views import RunFigures, run_figures
-from shiftbook.views.reported import Prices, Reported, known_prices
+from shiftbook.views.reported import Prices, Reported
 from tests.providers.wires import ANTHROPIC, CHAT, RESPONSES, WIRES, Wire
 
 D = Decimal

@@ -88,6 +88,7 @@ class Shift:
     gap_ms: int | None = None
     knowledge: Knowledge = field(default_factory=Knowledge)
     recall: RecallRoom = RecallRoom()
+    spread: float | None = None
 
     def __post_init__(self) -> None:
         self.gauge = Gauge(self.instructions, self.tools, meter=self.meter)
@@ -200,6 +201,7 @@ class Shift:
             knowledge=self.knowledge,
             gap_ms=self.gap_ms,
             recall=self.recall,
+            spread=self.spread,
             brought=self._brought(),
         )
 

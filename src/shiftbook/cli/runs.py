@@ -10,10 +10,11 @@ import typer
 from shiftbook.cli.options import Db, Json, Verbose
 from shiftbook.cli.output import data, note, table
 from shiftbook.cli.places import journal
+from shiftbook.economics.price_book import known_prices
 from shiftbook.entries import State
 from shiftbook.errors import BadInput
 from shiftbook.views import RunLine, one_line, runs_view
-from shiftbook.views.reported import Prices, known_prices
+from shiftbook.views.reported import Prices
 
 PAGE = 200
 

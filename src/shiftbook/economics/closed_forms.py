@@ -76,6 +76,14 @@ def tariff(prices: PriceList, prompt: int, *, hour: bool = False) -> Tariff:
     return Tariff(price(prices.cache_read), price(written), float(prices.output.at(prompt)))
 
 
+def spread(prices: PriceList, prompt: int) -> float | None:
+    """w/rho - 1 of a list for prompts of `prompt` tokens; None where nothing is paid for a cached read."""
+    try:
+        return tariff(prices, prompt).spread
+    except BadInput:
+        return None
+
+
 def cold(prices: Tariff, share: float) -> Tariff:
     """The tariff when a `share` q of calls finds a cold cache: rho_q = (1 - q) rho + q w; all forms stay."""
     if not 0 <= share <= 1:

@@ -69,6 +69,27 @@ def prices_at(model: str, at_ms: int) -> PriceList | None:
         return None
 
 
+_VENDORS = {"anthropic": "anthropic", "openai": "openai", "openai-chat": "openai"}
+
+
+def known_prices(reference: str, replied: str | None, at_ms: int) -> PriceList | None:
+    """The prices of the package `genai-prices`, by the vendor that the reference names."""
+    wire, _, name = reference.partition(":")
+    vendor = _VENDORS.get(wire)
+    if wire == "bridge":
+        vendor, _, name = name.partition(":")
+    if not vendor or not name:
+        return None
+    try:
+        at = datetime.fromtimestamp(at_ms / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return None
+    for model in (replied, name):
+        if model and (found := price_list(model, at, vendor=vendor)) is not None:
+            return found
+    return None
+
+
 def context_window(model: str, *, vendor: str | None = None) -> int | None:
     """The longest prompt that the model takes, in tokens, as the table has it; None when it is not known."""
     found = _found(model, vendor)

@@ -41,6 +41,7 @@ def decide(
     knowledge: Knowledge | None = None,
     gap_ms: int | None = None,
     asks_reports: bool = False,
+    spread: float | None = None,
     recall: RecallRoom = RecallRoom(),
     brought: Mapping[int, Entry] = MappingProxyType({}),
 ) -> Choice:
@@ -48,8 +49,8 @@ def decide(
 
     `knowledge` is what stands after the last of the fresh entries, `gap_ms` the time since the last request;
     `brought` are the entries that a `Recalled` among the fresh ones names. With `asks_reports` room is kept
-    free below the cap for the request of a report, where the policy wants one. The only thing that changes
-    is which meter the gauge and the prompt's sizes are by.
+    free below the cap for the request of a report, where the policy wants one; with a `spread` of prices it
+    may rebuild to save. The only thing that changes is which meter the gauge and the prompt's sizes are by.
     """
     if prompt.meter != gauge.meter_in_use:
         gauge.measure_again(prompt)
@@ -60,7 +61,7 @@ def decide(
         budget = replace(
             gauge.budget(cap - kept_free, min(mark, cap - kept_free)), gap_ms=gap_ms, reserve=kept_free
         )
-        budget = replace(budget, recall=recall, brought=brought)
+        budget = replace(budget, recall=recall, brought=brought, spread=spread)
         if knowledge is not None:
             budget = replace(budget, knowledge=knowledge)
         return _ask(policy, prompt, fresh, budget, reason)

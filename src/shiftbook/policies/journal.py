@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from shiftbook.entries import Entry, Pick, ReportWritten
 from shiftbook.policies.cold import is_cold
 from shiftbook.policies.fit import Fitted, fit
+from shiftbook.policies.paying import account
 from shiftbook.policies.recalling import (
     REBUILD_PART,
     TOKENS_MIN,
@@ -105,6 +106,13 @@ class Journal:
             return rebuilt(prompt, fresh, budget, "the cap is near")
         if is_cold(prompt, fitted, budget):
             return rebuilt(prompt, fresh, budget, "the cache is cold")
+        due = account(prompt, fitted, budget)
+        if due is not None and due.is_due:
+            choice = rebuilt(prompt, fresh, budget, "it pays")
+            if not isinstance(choice, Rebuild):
+                return choice
+            figures = {"reading": due.reading, "writing": due.writing}
+            return replace(choice, numbers={**choice.numbers, **figures})
         message = message_of(fresh) if is_briefed(prompt) else ""
         free = budget.cap - prompt.tokens - fitted.tokens
         room = room_for(message, budget.recall, budget.cap - prompt.fixed) if message else 0

@@ -76,6 +76,9 @@ class Budget:
     """Time since the last request, as the entries' stamps have it; None where there was none."""
     reserve: int = 0
     """What the agent's cap is above this one, so that a report can be asked for behind the prompt."""
+    spread: float | None = None
+    """How many tokens read from the cache one costs that is written instead, beyond the read itself; None
+    where prices are not known or nobody asks what a rebuild would spare."""
     recall: RecallRoom = RecallRoom()
     brought: Mapping[int, Entry] = field(default_factory=dict)
     """The entries that a `Recalled` among the fresh ones names."""

@@ -61,6 +61,8 @@ class Agent:
     `recall_point` and `recall_set` are the tokens that the policy "journal" may bring back of older entries
     for a message, where it asks for a point and where for many things (an order, a summary); 0 for nothing.
     By default 20,000 and 32,000 where the agent is conversational, else 600 and 1,200.
+    With `saving` the policy "journal" rebuilds before the cap is near, where by the model's prices what is
+    read again has come to cost as much as a rebuild; where its prices are not known it changes nothing.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Agent:
     cap: int = CAP_DEFAULT
     mark: int | None = None
     fixed: int = 0
+    saving: bool = False
     recall_point: int | None = None
     recall_set: int | None = None
     parameters: Mapping[str, Json] = field(default_factory=dict)

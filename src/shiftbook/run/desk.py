@@ -83,6 +83,8 @@ class Desk:
     """The older entries that a recall among the fresh ones names."""
     asked_ms: int | None = None
     """The stamp of the last request, None before the first."""
+    spreads: dict[str, float | None] = field(default_factory=dict)
+    """Of each model in use, what writing a token costs beyond reading it, in reads; None: not known."""
     media: dict[str, bytes] = field(default_factory=dict)
     """The bytes of the prompt's images and files, read once an epoch."""
     mail: bool = False

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from shiftbook.economics.closed_forms import spread
+from shiftbook.economics.price_book import known_prices
 from shiftbook.entries import (
     EpochOpened,
     ModelAnswered,
@@ -152,7 +154,19 @@ def _choose(desk: Desk) -> Choice:
         brought=desk.brought,
         gap_ms=desk.gap_ms,
         asks_reports=desk.agent.report == BY_MODEL,
+        spread=_spread(desk),
     )
+
+
+def _spread(desk: Desk) -> float | None:
+    """What the policy needs of the prices of the model in use; None where the agent does not ask to save."""
+    if not desk.agent.saving:
+        return None
+    name = desk.agent.model.name
+    if name not in desk.spreads:
+        prices = known_prices(name, None, desk.clock.now_ms())
+        desk.spreads[name] = None if prices is None else spread(prices, desk.agent.cap)
+    return desk.spreads[name]
 
 
 async def ask_again(desk: Desk, act: AskAgain) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from statistics import median_low
 from typing import TypedDict
 
+from shiftbook.economics.price_book import known_prices
 from shiftbook.entries import Entry, ModelAnswered, ModelAsked, ReportAsked, State
 from shiftbook.errors import Damaged
 from shiftbook.journal.promises import Store
@@ -21,7 +22,7 @@ from shiftbook.tokens import BpeMeter, ByteMeter
 from shiftbook.verify.prompts import Prompts
 from shiftbook.views.declared import declared
 from shiftbook.views.own_requests import OwnRequests
-from shiftbook.views.reported import Prices, Reported, known_prices
+from shiftbook.views.reported import Prices, Reported
 from shiftbook.views.rows import entries_of
 
 

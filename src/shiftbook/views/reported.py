@@ -11,11 +11,10 @@ Prices are of the vendor that the model's reference names, by the wire: a gatewa
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from decimal import Decimal
 
 from shiftbook.economics.cost import PriceList, cost
-from shiftbook.economics.price_book import price_list
+from shiftbook.economics.price_book import known_prices
 from shiftbook.entries import (
     AgentDeclared,
     Entry,
@@ -31,26 +30,6 @@ from shiftbook.messages import Usage
 Prices = Callable[[str, str | None, int], PriceList | None]
 """The price list that held for a model: its reference as declared, the name that the reply gave (None: the
 same), the moment in milliseconds since 1970. None where it is not known."""
-
-_VENDORS = {"anthropic": "anthropic", "openai": "openai", "openai-chat": "openai"}
-
-
-def known_prices(reference: str, replied: str | None, at_ms: int) -> PriceList | None:
-    """The prices of the package `genai-prices`, by the vendor that the reference names."""
-    wire, _, name = reference.partition(":")
-    vendor = _VENDORS.get(wire)
-    if wire == "bridge":
-        vendor, _, name = name.partition(":")
-    if not vendor or not name:
-        return None
-    try:
-        at = datetime.fromtimestamp(at_ms / 1000, UTC)
-    except (OverflowError, OSError, ValueError):
-        return None
-    for model in (replied, name):
-        if model and (found := price_list(model, at, vendor=vendor)) is not None:
-            return found
-    return None
 
 
 class Reported:

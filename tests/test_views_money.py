@@ -198,7 +198,9 @@ def test_reports_are_paid_for_at_their_writers_price_and_counted_in_the_share():
     for position, what in enumerate(whats, 1):
         sums.take(Entry(position, 0, 1, what))
     report = (D("1.25") * 100 + D("0.125") * 100 + 10 * 10) / 1_000_000
-    assert sums.cost == told(FULL).cost + report
+    answers = told(FULL).cost
+    assert answers is not None
+    assert sums.cost == answers + report
     assert sums.cached_share == 150 / 360
     sums.take(Entry(9, 0, 1, ReportFailed(1, "the connection broke", part='[{"text')))
     assert sums.cost is None, "billed and not reported"

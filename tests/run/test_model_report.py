@@ -48,7 +48,8 @@ class Writer:
 
     def __call__(self, request: Request) -> Step:
         self.requests.append(request)
-        return self._answer(request)
+        step: Step = self._answer(request)
+        return step
 
 
 def test_a_report_extends_the_prompt_as_it_was_sent_and_nothing_else_changes() -> None:
@@ -68,7 +69,8 @@ def test_a_report_extends_the_prompt_as_it_was_sent_and_nothing_else_changes() -
             if request.purpose == "report":
                 return answer(request)
             sent.append(request)
-            return steps[request.turn - 1]
+            step: Step = steps[request.turn - 1]
+            return step
 
         await go(ground, turn, **TOOLS)
         assert len(writer.requests) > 3

@@ -106,9 +106,11 @@ def test_a_hundred_rebuilds_with_a_hostile_writer_lose_and_change_nothing() -> N
 
         def step(request: Request) -> Step:
             if request.purpose == "report":
-                return writer(request)
+                account: Step = writer(request)
+                return account
             sent.append((request.turn, text_of(request.blocks)))
-            return turn(request.turn)
+            step: Step = turn(request.turn)
+            return step
 
         await go(ground, step, limits=Limits(turns=580), **LONG)
         opened = (await ground.whats(RUN, EpochOpened))[1:]
@@ -146,11 +148,11 @@ def standing_is_exact(sent: list[tuple[int, dict[str, str]]]) -> None:
         briefs += 1
         assert RULE in told["rules"]
     assert briefs > 300
-    before = 0
+    before = ""
     for number, told in sent:
         if "tallies" not in told or told["tallies"] == before:
             continue
-        before = told["tallies"]  # type: ignore[assignment]
+        before = told["tallies"]
         # A new brief was made before this turn: all that came until then is in it.
         assert re.search(rf"pages: {1 + sum(range(6, number, 6))}\b", told["tallies"])
         seen = max((n for n in range(7, number, 7) if n % 6), default=0)

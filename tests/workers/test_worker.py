@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -123,6 +124,32 @@ def test_a_worker_that_listens_takes_what_comes_and_stops_when_told() -> None:
             await asyncio.wait_for(work, PATIENCE_S)
             assert not at_work.is_ready
             await check(queue, RUN)
+
+    on_postgres(main)
+
+
+def test_a_worker_ends_though_a_task_of_its_swallows_that_it_is_told_to_end() -> None:
+    """As `asyncio.wait_for` of Python 3.11 does now and then: found with a database that was away."""
+
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue:
+            at_work = worker(queue)
+            due = queue.due
+            reached: list[bool] = []
+
+            async def swallows() -> int:
+                if not reached:
+                    reached.append(True)
+                    with suppress(asyncio.CancelledError):
+                        await asyncio.get_running_loop().create_future()
+                return await due()
+
+            queue.due = swallows  # type: ignore[method-assign]
+            task = asyncio.create_task(at_work.work())
+            await ready(at_work)
+            at_work.stop()
+            await asyncio.wait({task}, timeout=PATIENCE_S)
+            assert task.done()
 
     on_postgres(main)
 

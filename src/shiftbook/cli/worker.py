@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ from shiftbook.run.reference import load_agent
 from shiftbook.workers import Settings, Worker, open_queue
 from shiftbook.workers.serving import parse_listen, serving
 from shiftbook.workers.shares import Shares
+
+OTHERS = ("procrastinate", "psycopg.pool")
+"""Loggers of the packages underneath, which are kept still."""
 
 
 def command(
@@ -91,6 +95,9 @@ def command(
         shares=Shares(per_agent=per_agent, per_tenant=per_tenant),
         grace_ms=max(0, grace) * 1000,
     )
+    for name in OTHERS:
+        # They tell with a traceback, for each connection, what our log tells in one sentence.
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     asyncio.run(_work(settings, None if listen is None else parse_listen(listen), once, db))
 
 

@@ -36,7 +36,7 @@ _WORDS: dict[str, tuple[type[StoreError], str]] = {
     ),
     "42501": (
         StoreUnusable,
-        "this user lacks rights; {nothing}. Grant it the schema shiftbook and all that is in it.",
+        "this user lacks rights; {nothing}. Grant it shiftbook and shiftbook_queue, the schemas, and all in them.",
     ),
     "3D000": (StoreUnusable, "there is no such database; create it (createdb), or name another."),
     "28P01": (StoreUnusable, "the server refused the user or the password; check both."),

@@ -44,6 +44,12 @@ PAUSE_MS_MAX = 60_000
 FULL_MS = 2_000
 """How long a run waits, about, when a share is used up."""
 
+SIGN_OFF_S = 5.0
+"""How long a worker that ends tries to take itself off the list of workers, in seconds."""
+
+AGAIN_S = 0.1
+"""After so many seconds a task that has not ended is told to end once more."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -167,8 +173,10 @@ class Worker:
             await self.clock.sleep_ms(self.settings.beat.heartbeat_ms)
 
     async def _sign_off(self) -> None:
-        with suppress(ShiftbookError):
-            await self._queue.sign_off(self.name)
+        # A worker that ends while the database is away is not held up by what a day takes away by itself.
+        with suppress(ShiftbookError, TimeoutError):
+            async with asyncio.timeout(SIGN_OFF_S):
+                await self._queue.sign_off(self.name)
 
     def stop(self) -> None:
         """Take nothing more; every run is handed over at its next safe boundary."""
@@ -300,6 +308,10 @@ class Worker:
 
 
 async def _ended(task: asyncio.Task[object] | asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    # Until it has ended: `asyncio.wait_for` of Python 3.11, which the pools stand on, swallows a cancellation
+    # that comes in the same moment as what it waits for.
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=AGAIN_S)
+    if not task.cancelled():
+        task.result()

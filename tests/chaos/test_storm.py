@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 
 from shiftbook.clock import SystemClock, this_process
-from shiftbook.entries import PersonSaid
+from shiftbook.entries import ActionFinished, ActionStarted, PersonSaid
 from shiftbook.journal.open import open_store
 from shiftbook.run.book import Book
+from shiftbook.workers import Worker
 from tests import postgres
 from tests.chaos.audit import audit, set_auditor
 from tests.chaos.ground import Crew
 from tests.chaos.storm import Plan, Storm, hands, take_fence_away
 from tests.crash.receiver import Receiver, receiving
-from tests.workers.ground import an_hour_on, entered, queue_at, shop
+from tests.workers.ground import an_hour_on, entered, fresh_database, item, queue_at, shop, whats
 
 pytestmark = pytest.mark.slow
 SHORT = Plan(
@@ -79,3 +80,47 @@ def test_without_the_epoch_check_the_auditor_finds_the_writer_that_was_replaced(
 
     faults = asyncio.run(main())
     assert any("written under lease epoch 2 while the run's was 3" in each for each in faults), faults
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ("", ""),
+        ("a key of its own at the retry", "1 keys, effects [1, 1]"),
+        ("an effect without its key", "1 keys, effects [2]"),
+        ("an effect that never came", "1 keys, effects []"),
+        ("an answer twice", "calls without exactly one outcome, done"),
+        ("mail left over", "has mail that nobody took in"),
+    ],
+)
+def test_the_auditor_finds_each_promise_that_is_broken(broken: str, told: str) -> None:
+    async def main(address: str) -> list[str]:
+        receiver = Receiver(honours_keys=not broken.startswith("an effect without"))
+        async with queue_at(address) as queue:
+            agent = shop()
+            await entered(queue, agent, "one")
+            await Worker(queue, load=lambda reference: agent).wake("one")
+            store = queue.store
+            (start,) = await whats(queue, "one", ActionStarted)
+            (end,) = await whats(queue, "one", ActionFinished)
+            if broken != "an effect that never came":
+                receiver.receive("one", start.key, 5)
+            match broken:
+                case "a key of its own at the retry":
+                    receiver.receive("one", f"{start.key}-2", 5)
+                case "an effect without its key":
+                    receiver.receive("one", start.key, 5)
+                case "an answer twice":
+                    head = await store.entries.head("one")
+                    lease = await store.leases.take("one", this_process(), 30_000)
+                    book = Book(store, SystemClock(), lease, head.position, head.head)
+                    book.stage(end)
+                    await book.commit()
+                case "mail left over":
+                    await store.inbox.put("one", item("late"))
+        set_auditor(address)
+        return (await audit(address, receiver, ["one"])).faults
+
+    with fresh_database() as address:
+        faults = asyncio.run(main(address))
+    assert any(told in fault for fault in faults) if broken else faults == []

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,6 +16,7 @@ from shiftbook.workers import Settings, Worker
 from shiftbook.workers.serving import parse_listen, serving
 from tests.cli.agents import heard, let_go
 from tests.cli.program import run, running
+from tests.postgres import shared
 from tests.workers.ground import PATIENCE_S, entered, fresh_database, queue_at, raw
 from tests.workers.ground import shop as an_agent
 
@@ -86,6 +88,28 @@ def test_sigterm_hands_a_run_over_and_the_board_tells_who_has_it(shop: Path, db:
     resumed = run(shop, "resume", "s1", "--db", db)
     assert (resumed.code, resumed.out) == (0, "Done.\n")
     assert (shop / "log").read_text() == "s1-1.1 1\n"
+
+
+@pytest.mark.slow
+def test_a_worker_without_its_database_says_so_in_sentences_and_ends_when_told(shop: Path, db: str) -> None:
+    name = urlsplit(db).path[1:]
+    lines: list[str] = []
+    with running(shop, "worker", "--db", db) as process:
+        assert process.stderr is not None
+        lines.append(next(process.stderr))
+        shared().sql(
+            shared().address,
+            f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'",
+        )
+        while "the queue cannot be reached, again in" not in lines[-1]:
+            lines.append(next(process.stderr))
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    told = "".join(lines) + err
+    assert process.returncode == 0, told
+    assert "Traceback" not in told
+    assert "procrastinate" not in told
 
 
 @pytest.mark.parametrize(

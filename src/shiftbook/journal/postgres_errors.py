@@ -36,7 +36,7 @@ _WORDS: dict[str, tuple[type[StoreError], str]] = {
     ),
     "42501": (
         StoreUnusable,
-        "this user lacks rights; {nothing}. Grant it shiftbook and shiftbook_queue, the schemas, and all in them.",
+        "this user lacks rights; {nothing}. Grant it all in the schemas shiftbook and shiftbook_queue.",
     ),
     "3D000": (StoreUnusable, "there is no such database; create it (createdb), or name another."),
     "28P01": (StoreUnusable, "the server refused the user or the password; check both."),

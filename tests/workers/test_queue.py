@@ -14,6 +14,7 @@ from shiftbook.journal.postgres_database import Database
 from shiftbook.journal.postgres_inbox import put_in
 from shiftbook.workers import open_queue
 from shiftbook.workers.queue import QUEUE_NAME_MAX, UPKEEP, queue_of
+from tests.proxy import proxy
 from tests.workers.ground import (
     REFERENCE,
     entered,
@@ -51,6 +52,37 @@ def test_a_message_and_its_wake_are_there_together_or_not_at_all() -> None:
             assert await queue.send("one", item("lost"))
             assert [each.id for each in await queue.store.inbox.waiting("one")] == [*waiting, "lost"]
             assert jobs(address) == [("one", "doing"), ("one", "todo")]
+
+    with fresh_database() as address:
+        asyncio.run(main(address))
+
+
+@pytest.mark.parametrize("what", ["lose_request", "lose_reply"])
+@pytest.mark.parametrize(
+    "mark",
+    [
+        b"SET LOCAL search_path",
+        b"FOR NO KEY UPDATE",
+        b"INSERT INTO shiftbook.inbox",
+        b"SELECT run, queue, priority",
+        b"status = 'todo' FOR UPDATE",
+        b"procrastinate_defer_jobs",
+        b"COMMIT",
+    ],
+)
+def test_a_message_whose_connection_dies_at_any_statement_is_there_once_with_one_wake(
+    what: str, mark: bytes
+) -> None:
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue:
+            await entered(queue, shop(), "one")
+        assert fetched(address) == "one"
+        async with proxy(address) as line, queue_at(line.address) as cut_off:
+            setattr(line, what, mark)
+            assert await cut_off.send("one", item("late"))
+            assert line.lost == 1
+            assert [each.id for each in await cut_off.store.inbox.items("one")].count("late") == 1
+        assert sorted(jobs(address)) == [("one", "doing"), ("one", "todo")]
 
     with fresh_database() as address:
         asyncio.run(main(address))

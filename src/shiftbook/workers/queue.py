@@ -131,7 +131,7 @@ class Queue:
         )
 
     async def _put(self, database: Database, run: str, queue: str, priority: int) -> bool:
-        from procrastinate.exceptions import AlreadyEnqueued
+        from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 
         job = self.app.configure_task(
             WAKE, queue=queue, priority=priority, lock=run, queueing_lock=run, connection=database.connection
@@ -142,6 +142,9 @@ class Queue:
         except AlreadyEnqueued:
             await database.run("ROLLBACK TO SAVEPOINT wake")
             return False  # Somebody else put one in between: join that.
+        except ConnectorException as wrapped:
+            # As it came from the driver: the store knows what may be done again, and has words for the rest.
+            raise (wrapped.__cause__ or wrapped) from None
         await database.run("RELEASE SAVEPOINT wake")
         return True
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from procrastinate.schema import SchemaManager
 
-from shiftbook.errors import AgentMistake, BadInput, UnknownRun
+from shiftbook.errors import AgentMistake, BadInput, StoreError, UnknownRun
 from shiftbook.journal.open import open_store
 from shiftbook.journal.postgres_database import Database
 from shiftbook.journal.postgres_inbox import put_in
@@ -43,7 +43,7 @@ def test_a_message_and_its_wake_are_there_together_or_not_at_all() -> None:
                     "CREATE TRIGGER refuse BEFORE INSERT ON procrastinate_jobs "
                     "FOR EACH ROW EXECUTE FUNCTION refuse()"
                 )
-            with pytest.raises(Exception, match="Database error"):
+            with pytest.raises(StoreError, match="the database refused"):
                 await queue.send("one", item("lost"))
             waiting = [each.id for each in await queue.store.inbox.waiting("one")]
             assert "lost" not in waiting

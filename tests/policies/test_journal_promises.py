@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiftbook.entries import PlanChanged, PlanItem, RuleSet, StatementMade, TallyChanged, What
-from shiftbook.policies import Journal, Masking, Notes, Window
+from shiftbook.policies import Journal, Masking, Notes, Transcript, Window
 from shiftbook.prompt.epoch import Rebuild, RecallRoom
 from tests.policies.test_cap import answered, done
 from tests.policies.test_journal import begun, rebuilds, worked
@@ -103,6 +103,24 @@ def test_p1_to_p7_hold_over_any_history_with_a_book(steps, cap, share, changes, 
         # Another policy does not tell what stands.
         if not (other and check is invariants.nothing_is_lost_in_silence):
             check(shift)
+
+
+@pytest.mark.parametrize("other", [Transcript, Window, Masking, Notes])
+def test_what_only_a_brief_told_does_not_come_into_the_ranges_of_another_policy(other):
+    """A range that another policy merges over a brief's own entries would bring them in on a resume."""
+    shift = begun(20_000, 6_000)
+    for number in range(4):
+        worked(shift, shift.turn)
+        shift.happen(RuleSet("stock", f"Boxes only, {number}.", "author"))
+    for number, policy in enumerate((Journal, other, Transcript, other, Window, Journal, other)):
+        shift.policy = policy()
+        shift.declare(f"{number:064}")
+        shift.happen(StatementMade("gate", f"shut {number}", "fact", "tool"))
+        worked(shift, shift.turn)
+    assert shift.full is None
+    assert shift.prompt.epoch > 6
+    invariants.journal_gives_prompts_again(shift)
+    invariants.cursor_gives_prompt_again(shift)
 
 
 # --- each of these can fail ---------------------------------------------------------------------------

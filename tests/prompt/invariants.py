@@ -80,7 +80,7 @@ def cursor_gives_prompt_again(shift: Shift) -> None:
 
 
 def merged_picks_say_the_same(shift: Shift) -> None:
-    """The merged recipe renders to the grown blocks; neighbours are merged but for a rebuild's seam."""
+    """The merged recipe renders to the grown blocks; neighbours are merged but for the rebuilds' seams."""
     known = {entry.position: entry for entry in shift.journal}
     assert [block for pick in shift.prompt.picks for block in render_pick(pick, known)] == shift.prompt.blocks
     seams = 0
@@ -90,7 +90,7 @@ def merged_picks_say_the_same(shift: Shift) -> None:
             seams += not any(type(known[position].what) in MODEL_VISIBLE for position in between)
     # Behind a brief, what is carried is named entry by entry.
     if not is_briefed(shift.prompt):
-        assert seams <= any(isinstance(asked.choice, Rebuild) for asked in shift.asked)
+        assert seams <= sum(isinstance(asked.choice, Rebuild) for asked in shift.asked)
 
 
 def handles_resolve(shift: Shift) -> None:

@@ -166,18 +166,16 @@ def glued(units: Sequence[Unit]) -> list[Unit]:
 def order_of(prompt: EpochPrompt, fresh: Sequence[Entry]) -> list[int]:
     """The positions of what is shown and fresh, so that `recipe_of` merges neighbours and nothing else.
 
-    In a prompt that was made with a brief, entries that it does not show lie between those that it does:
-    what is parted there by a pick's end stays parted.
+    Entries that the prompt does not show may lie between those that it does: told in a brief or a report, by
+    this policy or by the one before, or brought back by code. What is parted there by a pick's end stays
+    parted, since a range would bring them in.
     """
-    new = [entry.position for entry in fresh]
-    if not is_briefed(prompt):
-        return sorted({*prompt.shown, *new})
     order: list[int] = []
     for pick in prompt.picks:
         if pick.form not in APART:
             order += [at for at in range(pick.first, pick.last + 1) if at in prompt.shown]
             order.append(_PARTED)
-    return order + new
+    return order + [entry.position for entry in fresh]
 
 
 def unshown(prompt: EpochPrompt) -> list[Pick]:

@@ -20,8 +20,10 @@ from shiftbook.projections.knowledge import (
     knowledge_from_plain,
     knowledge_to_plain,
     learn,
+    needed,
 )
 from shiftbook.projections.view import VIEW_VERSION, RunView, fold, view_from_plain, view_to_plain
+from shiftbook.prompt.brief import BRIEF_KINDS
 from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.prompt.grow import first_prompt
 from shiftbook.prompt.measure import Gauge
@@ -76,6 +78,9 @@ async def restore(store: Store, run: str) -> Restored:
     restored = await _from_snapshot(store, run) or Restored()
     entries = await read_entries(store, run, restored.view.position)
     if restored.view.position:
+        # A brief may be made of what no prompt since has shown.
+        standing = needed(restored.knowledge, BRIEF_KINDS.values())
+        restored.prompts.known.update((entry.position, entry) for entry in standing)
         await _fetch_recalled(store, run, entries, restored.prompts)
     restored.take(entries)
     if restored.prompts.faults:

@@ -17,7 +17,11 @@ PAGES = re.compile(r'^(\d+): done "page (\d+)', re.MULTILINE)
 RECORDS = re.compile(r"\[Record, entry (\d+) of this run, [^\n]*answer to call [^\n]*\n> page (\d+) ")
 WORDS = "some words of it " * 60
 
-SMALL: dict[str, Any] = {"policy": "journal", "cap": 6_000, "mark": 2_800, "report": "model"}
+SMALL: dict[str, Any] = {
+    **{"policy": "journal", "cap": 6_000, "mark": 2_800, "report": "model"},
+    # What comes back at a rebuild would take room of what is told: that is tried apart.
+    **{"recall_point": 0, "recall_set": 0},
+}
 
 
 @tool(repeat="safe")

@@ -21,7 +21,7 @@ from shiftbook.prompt.grow import digested
 from shiftbook.prompt.overreach import LINE_CHARS_MAX
 from shiftbook.prompt.render import calls_of, renderer
 from shiftbook.prompt.report import argument_text, quoted
-from shiftbook.prompt.told import entry_text, quoted_name, recalled_text
+from shiftbook.prompt.told import entry_text, quoted_name, record_text
 
 LISTED_CHARS = (80, 40, 16)
 """With so much of its beginning an entry is named, the most that its list has room for."""
@@ -68,7 +68,7 @@ def request_blocks(asked: ReportAsked, known: Mapping[int, Entry]) -> list[Block
     if asked.extends:
         texts = ["\n".join([words, *(listed(entry, asked.keep) for entry in entries)])]
     else:
-        texts = [*(recalled_text(entry, asked.keep) for entry in entries), words]
+        texts = [*(record_text(entry, asked.keep) for entry in entries), words]
     return [Block("user", tuple(map(Text, texts)), "ReportAsked", asked.entries)]
 
 
@@ -151,7 +151,7 @@ def quoting(
     while chars >= RECORD_CHARS_MIN:
         fewer, left = 0, room - empty_request(measure, extends=False)
         for group in groups:
-            texts = tuple(Text(recalled_text(entry, chars)) for entry in group)
+            texts = tuple(Text(record_text(entry, chars)) for entry in group)
             left -= measure(Block("user", texts))
             if left < 0:
                 break

@@ -309,9 +309,9 @@ def test_the_index_is_filled_by_batches_and_no_sooner() -> None:
         warned: list[str] = []
         opened: list[str] = []
 
-        def opens(name: str) -> Any:
-            opened.append(name)
-            return open_index(name)
+        def opens(store: Any) -> Any:
+            opened.append(store.name)
+            return open_index(store)
 
         index = RunIndex(ground.store, RUN, warned.append, opens=opens)
         await index.keep_up(FILL_LAG - 1)

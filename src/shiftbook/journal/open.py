@@ -12,6 +12,8 @@ from shiftbook.journal import sqlite_index
 from shiftbook.journal.index import Index
 from shiftbook.journal.postgres import open_postgres
 from shiftbook.journal.postgres_address import is_postgres, names_a_server
+from shiftbook.journal.postgres_connections import Connections
+from shiftbook.journal.postgres_index import PostgresIndex
 from shiftbook.journal.promises import Store
 from shiftbook.journal.sqlite import open_sqlite
 from shiftbook.journal.sqlite_database import Address
@@ -53,15 +55,17 @@ async def open_store(
     return await open_sqlite(_file(address), clock, commits=commits, create=create, read_only=read_only)
 
 
-def open_index(address: str) -> Index | None:
-    """The search index that belongs to the store of this name, made if need be; None where a kind has none.
+def open_index(store: Store) -> Index | None:
+    """The search index that belongs to a store, made if need be; None where a kind of store has none.
 
-    One of a store in memory is in memory too, and ends with whoever opened it. Raises `StoreUnusable`, and
+    On a server it lies beside the journal and is asked over the store's own connections; the one of a SQLite
+    file is a file, and one of a store in memory ends with whoever opened it. Raises `StoreUnusable`, and
     `StoreError` where the disk refuses.
     """
-    if "://" in address:
-        return None
-    return sqlite_index.open_index(address)
+    connections = getattr(store, "connections", None)
+    if isinstance(connections, Connections):
+        return PostgresIndex(connections)
+    return None if names_a_server(store.name) else sqlite_index.open_index(store.name)
 
 
 def _file(address: str) -> Address:

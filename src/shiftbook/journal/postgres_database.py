@@ -134,6 +134,17 @@ class Database:
         await self.connection.execute("COMMIT")
         self.uncertain = False
 
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[None]:
+        """All reads of one state of the database, whoever writes meanwhile."""
+        await self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try:
+            yield
+        finally:
+            with suppress(driver().Error):
+                if not self.connection.closed:
+                    await self.connection.execute("ROLLBACK")
+
 
 async def connect(address: PostgresAddress, clock: Clock, known: Known, *, read_only: bool) -> Database:
     """A connection that is fit for the book. Raises the driver's errors, and `StoreUnusable`."""

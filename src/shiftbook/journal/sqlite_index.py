@@ -8,7 +8,6 @@ holds.
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,8 +18,23 @@ import apsw
 
 from shiftbook.errors import StoreUnusable
 from shiftbook.journal.index import CANDIDATES, Candidates, Covered
+from shiftbook.journal.index_search import (
+    Reading,
+    Sums,
+    Term,
+    around,
+    chosen_of,
+    counts_of,
+    held_by,
+    readings,
+    scores_of,
+    statistics_of,
+    sums_of,
+    traits_of,
+    words_of_row,
+)
 from shiftbook.journal.sqlite_errors import DRIVER_ERRORS, translated
-from shiftbook.projections.recall_units import Statistics, Unit, UnitWords
+from shiftbook.projections.recall_units import Unit, UnitWords
 
 SUFFIX = "-search"
 LAYOUT = 1
@@ -30,17 +44,8 @@ APPLICATION_ID = 0x53687365
 """What marks a search index of ours: the letters "Shse"."""
 
 BUSY_MS = 2_000
-POSTINGS_READ = 10_000
-"""Occurrences read for one search; rarer terms first. At about 0.5 us each this is the search's own share."""
-
 TERMS_ASKED = 400
 """Terms that one statement asks for."""
-
-DONE_SHARE = 0.5
-"""What a term in replies and results counts beside one that was said, when candidates are chosen."""
-
-REACHING = 100
-"""Candidates whose whole surroundings are read; of the others only the direct neighbours."""
 
 UNIT_BITS = 32
 UNIT_MAX = (1 << UNIT_BITS) - 1
@@ -73,11 +78,21 @@ class SqliteIndex:
             ids = self._counted(number, units)
             for unit in units:
                 self._write(number, unit, ids)
+            sums = sums_of(units)
             self._run(
                 "UPDATE runs SET position = ?, mark = ?, units = ?, said_units = said_units + ?, said_length "
                 "= said_length + ?, done_units = done_units + ?, done_length = done_length + ? "
                 "WHERE number = ?",
-                (to.position, to.mark, to.units, *_sums(units), number),
+                (
+                    to.position,
+                    to.mark,
+                    to.units,
+                    sums.said_units,
+                    sums.said_length,
+                    sums.done_units,
+                    sums.done_length,
+                    number,
+                ),
             )
             return True
 
@@ -87,39 +102,30 @@ class SqliteIndex:
         with self._translated(), self._snapshot():
             number = self._number(run)
             found = self._terms(number, terms)
-            sums = self._rows(
+            kept = self._rows(
                 "SELECT units, said_units, said_length, done_units, done_length FROM runs WHERE number = ?",
                 (number,),
             )
-            units, said_units, said_length, done_units, done_length = sums[0] if sums else (0, 0, 0, 0, 0)
-            statistics = Statistics(
-                said_units,
-                said_length,
-                done_units,
-                done_length,
-                {term: said for term, (_, said, _) in found.items()},
-                {term: done for term, (_, _, done) in found.items()},
-            )
-            scores, said, done = self._postings(number, found, statistics)
-            chosen = _chosen(scores, limit)
-            near = {unit + step for unit in chosen for step in (-1, 0, 1)}
-            near.update(
-                unit + step for unit in _chosen(scores, REACHING) for step in range(-reach, reach + 1)
-            )
-            keys = [(number << UNIT_BITS) + unit for unit in sorted(near) if 0 <= unit < units]
+            sums = Sums(*kept[0]) if kept else Sums()
+            read = [(each, self._units(number, each)) for each in readings(found, sums)]
+            scores = scores_of(read)
+            chosen = chosen_of(scores, limit)
+            keys = [(number << UNIT_BITS) + unit for unit in around(scores, chosen, reach, sums.units)]
             rows = self._rows(
-                f"SELECT {_UNIT_COLUMNS} FROM units WHERE id IN (SELECT value FROM json_each(?))",
+                f"SELECT {_UNIT_COLUMNS} FROM units WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
                 (f"[{','.join(map(str, keys))}]",),
             )
-        names = {key: term for term, (key, _, _) in found.items()}
-        said_by, done_by = _by_unit(said, chosen), _by_unit(done, chosen)
+        names = {term.key: name for name, term in found.items()}
+        said_by, done_by = held_by(read, 0, chosen), held_by(read, 1, chosen)
         words: dict[int, UnitWords] = {}
         spans: dict[int, tuple[int, int]] = {}
-        for row in rows:
-            unit = row[0] & UNIT_MAX
-            spans[unit] = (row[1], row[2])
-            words[unit] = _words(row, said_by.get(unit), done_by.get(unit), names)
-        return Candidates(statistics, words, spans, tuple(chosen))
+        for key, first, last, *row, said_more, done_more in rows:
+            unit = key & UNIT_MAX
+            spans[unit] = (first, last)
+            said = _counted_up(said_by.get(unit, {}), said_more, names)
+            done = _counted_up(done_by.get(unit, {}), done_more, names)
+            words[unit] = words_of_row(said, done, (row[0], row[1], row[2], row[3]))
+        return Candidates(statistics_of(sums, found), words, spans, tuple(chosen))
 
     async def drop(self, run: str | None = None) -> None:
         with self._translated(), self._transaction():
@@ -140,32 +146,27 @@ class SqliteIndex:
         found = self._rows("SELECT number FROM runs WHERE run = ?", (run,))
         return int(found[0][0]) if found else 0
 
-    def _terms(self, number: int, terms: Sequence[str]) -> dict[str, tuple[int, int, int]]:
-        """Term -> (its id, in how many units it was said, done)."""
-        found: dict[str, tuple[int, int, int]] = {}
+    def _terms(self, number: int, terms: Sequence[str]) -> dict[str, Term]:
+        """Those of these terms that stand in the run, in their order."""
+        found: dict[str, Term] = {}
         for start in range(0, len(terms), TERMS_ASKED):
             some = terms[start : start + TERMS_ASKED]
             marks = ", ".join("?" * len(some))
             for term, *values in self._rows(
                 f"SELECT term, id, said, done FROM terms WHERE run = ? AND term IN ({marks})", (number, *some)
             ):
-                found[term] = (values[0], values[1], values[2])
+                found[term] = Term(*values)
         return {term: found[term] for term in terms if term in found}
 
     def _counted(self, number: int, units: Sequence[Unit]) -> dict[str, int]:
         """Count the units' terms in; the id of each term."""
-        counts: dict[str, list[int]] = {}
-        for unit in units:
-            for term in unit.words.said:
-                counts.setdefault(term, [0, 0])[0] += 1
-            for term in unit.words.done:
-                counts.setdefault(term, [0, 0])[1] += 1
+        counts = counts_of(units)
         self._connection.executemany(
             "INSERT INTO terms (run, term, said, done) VALUES (?, ?, ?, ?) ON CONFLICT (run, term) DO UPDATE "
             "SET said = said + excluded.said, done = done + excluded.done",
             [(number, term, said, done) for term, (said, done) in counts.items()],
         )
-        return {term: values[0] for term, values in self._terms(number, list(counts)).items()}
+        return {name: term.key for name, term in self._terms(number, list(counts)).items()}
 
     def _write(self, number: int, unit: Unit, ids: Mapping[str, int]) -> None:
         words = unit.words
@@ -178,7 +179,7 @@ class SqliteIndex:
                 unit.last,
                 words.said_length,
                 words.done_length,
-                words.acknowledges + 2 * words.has_number,
+                traits_of(words),
                 words.novelty,
                 _packed(words.said, ids),
                 _packed(words.done, ids),
@@ -187,36 +188,14 @@ class SqliteIndex:
         tokens = [f"s{ids[term]}" for term in words.said] + [f"d{ids[term]}" for term in words.done]
         self._run("INSERT INTO search (rowid, terms) VALUES (?, ?)", (key, " ".join(tokens)))
 
-    def _postings(
-        self, number: int, found: Mapping[str, tuple[int, int, int]], statistics: Statistics
-    ) -> tuple[dict[int, float], dict[str, list[int]], dict[str, list[int]]]:
-        """The weight of the terms that each unit holds, and the units of each term, said and done.
-
-        The rarest terms come first; what is not read any more counts for nothing.
-        """
-        scores: dict[int, float] = {}
-        sides: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
-        asked = [
-            (held, side, term, key)
-            for term, (key, *both) in found.items()
-            for side, held in enumerate(both)
-            if held
-        ]
-        low, left = number << UNIT_BITS, POSTINGS_READ
-        for held, side, term, key in sorted(asked):
-            if held > left and left < POSTINGS_READ:
-                break
-            of = statistics.done_units if side else statistics.said_units
-            weight = math.log(1 + (of - held + 0.5) / (held + 0.5)) * (DONE_SHARE if side else 1)
-            rows = self._rows(
-                "SELECT rowid - ? FROM search WHERE search MATCH ? ORDER BY rowid DESC LIMIT ?",
-                (low, f"{'d' if side else 's'}{key}", left),
-            )
-            sides[side][term] = units = [unit for (unit,) in rows]
-            for unit in units:
-                scores[unit] = scores.get(unit, 0.0) + weight
-            left -= held
-        return scores, *sides
+    def _units(self, number: int, reading: Reading) -> dict[int, int]:
+        """The newest units that hold a term, each once; `_counted_up` knows how often."""
+        token = f"{'d' if reading.side else 's'}{reading.key}"
+        rows = self._rows(
+            "SELECT rowid - ? FROM search WHERE search MATCH ? ORDER BY rowid DESC LIMIT ?",
+            (number << UNIT_BITS, token, reading.limit),
+        )
+        return dict.fromkeys((unit for (unit,) in rows), 1)
 
     def _rows(self, statement: str, bindings: tuple[apsw.SQLiteValue, ...] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(statement, bindings).fetchall()
@@ -321,46 +300,9 @@ def _told(connection: apsw.Connection) -> tuple[int, int, int]:
     return int(application), int(layout), int(things)
 
 
-def _sums(units: Sequence[Unit]) -> tuple[int, int, int, int]:
-    said = [unit.words.said_length for unit in units if unit.words.said_length]
-    done = [unit.words.done_length for unit in units if unit.words.done_length]
-    return len(said), sum(said), len(done), sum(done)
-
-
 def _packed(counts: Mapping[str, int], ids: Mapping[str, int]) -> bytes:
     more = [value for term, count in counts.items() if count > 1 for value in (ids[term], count)]
     return struct.pack(f"<{len(more)}I", *more)
-
-
-def _words(
-    row: tuple[Any, ...],
-    said: dict[str, int] | None,
-    done: dict[str, int] | None,
-    names: Mapping[int, str],
-) -> UnitWords:
-    _, _, _, said_length, done_length, traits, novelty, said_more, done_more = row
-    return UnitWords(
-        _NONE if said is None else _counted_up(said, said_more, names),
-        _NONE if done is None else _counted_up(done, done_more, names),
-        said_length,
-        done_length,
-        bool(traits & 1),
-        bool(traits & 2),
-        novelty,
-    )
-
-
-_NONE: Mapping[str, int] = {}
-
-
-def _by_unit(units_of: Mapping[str, Sequence[int]], chosen: Iterable[int]) -> dict[int, dict[str, int]]:
-    """Unit -> each term that it holds, once. Terms stand in the order in which they were read."""
-    wanted = frozenset(chosen)
-    held: dict[int, dict[str, int]] = {}
-    for term, units in units_of.items():
-        for unit in wanted.intersection(units):
-            held.setdefault(unit, {})[term] = 1
-    return held
 
 
 def _counted_up(held: dict[str, int], more: bytes, names: Mapping[int, str]) -> Mapping[str, int]:
@@ -370,13 +312,3 @@ def _counted_up(held: dict[str, int], more: bytes, names: Mapping[int, str]) -> 
             if key in names and names[key] in held:
                 held[names[key]] = count
     return held
-
-
-def _chosen(scores: Mapping[int, float], limit: int) -> list[int]:
-    """The units with the heaviest terms, at most `limit`; among equals the earlier ones. In order."""
-    if len(scores) <= limit:
-        return sorted(scores)
-    least = sorted(scores.values(), reverse=True)[limit - 1]
-    better = [unit for unit, score in scores.items() if score > least]
-    equal = sorted(unit for unit, score in scores.items() if score == least)
-    return sorted([*better, *equal[: limit - len(better)]])

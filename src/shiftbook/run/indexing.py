@@ -55,7 +55,7 @@ class RunIndex:
         warn: Callable[[str], object],
         *,
         is_wanted: bool = True,
-        opens: Callable[[str], Index | None] = open_index,
+        opens: Callable[[Store], Index | None] = open_index,
     ) -> None:
         self._store, self._run, self._warn, self._opens = store, run, warn, opens
         self._is_wanted = is_wanted
@@ -116,7 +116,7 @@ class RunIndex:
         return await search_words(self._store, self._run, query, limit)
 
     async def close(self) -> None:
-        """Let go of the file."""
+        """Let go of it."""
         index, self._index, self._is_lost = self._index, None, True
         if index is not None:
             await index.close()
@@ -124,7 +124,7 @@ class RunIndex:
     def _opened(self) -> _Guarded | None:
         if self._index is None and not self._is_lost:
             try:
-                index = self._opens(self._store.name)
+                index = self._opens(self._store)
             except (ShiftbookError, OSError) as fault:
                 raise IndexLost(str(fault)) from None
             if index is None:

@@ -1,5 +1,8 @@
 """How long a search over a run takes, by the run's length; `python -m benchmarks.recall [ENTRIES ...]`.
 
+With `--postgres` before the lengths it is asked of a server started for it: the CPU is then this process's
+alone, so believe the wall, on a machine that is not busy.
+
 A made-up run: words by Zipf's law from 20,000, a person's message of 25 words in every tenth unit, replies of
 120 words, results of 60. The index is filled with it in batches, then asked queries of 6 to 12 words, common
 and rare mixed, and the ranking puts the candidates in order. Printed: CPU time to fill an entry, the file's
@@ -20,11 +23,13 @@ from itertools import accumulate
 from pathlib import Path
 from random import Random
 
-from shiftbook.journal.index import Covered
-from shiftbook.journal.sqlite_index import SUFFIX, SqliteIndex, open_index
+from shiftbook.journal import sqlite_index
+from shiftbook.journal.index import Covered, Index
+from shiftbook.journal.open import open_index, open_store
 from shiftbook.projections.recall_units import Unit, unit_words
 from shiftbook.prompt.recall_question import question
 from shiftbook.prompt.recall_rank import NEAR, WIDE, rank
+from tests import postgres
 
 VOCABULARY = 20_000
 QUERIES = 100
@@ -33,31 +38,57 @@ BATCH_UNITS = 200
 
 def main() -> int:
     """Measure each length that was asked for."""
-    lengths = [int(word) for word in sys.argv[1:]] or [1_000, 10_000, 100_000]
-    for entries in lengths:
-        with tempfile.TemporaryDirectory() as folder:
-            print(json.dumps(asyncio.run(measured(entries, Path(folder) / "run.db"))), flush=True)
+    words = sys.argv[1:]
+    on_server = "--postgres" in words
+    for entries in [int(word) for word in words if word != "--postgres"] or [1_000, 10_000, 100_000]:
+        told = asyncio.run(_on_server(entries) if on_server else _in_file(entries))
+        print(json.dumps(told), flush=True)
     return 0
 
 
-async def measured(entries: int, path: Path) -> dict[str, float | int]:
+async def _in_file(entries: int) -> dict[str, float | int]:
+    with tempfile.TemporaryDirectory() as folder:
+        index = sqlite_index.open_index(str(Path(folder) / "run.db"))
+        told = await measured(index, entries)
+        size = _size(Path(folder))
+        await index.close()
+    return {**told, "bytes_per_entry": round(size / entries)}
+
+
+def _size(folder: Path) -> int:
+    return sum(each.stat().st_size for each in folder.glob(f"*{sqlite_index.SUFFIX}*"))
+
+
+async def _on_server(entries: int) -> dict[str, float | int]:
+    with postgres.server(durable=True) as server:
+        store = await open_store(server.address)
+        index = open_index(store)
+        assert index is not None
+        told = await measured(index, entries)
+        await store.close()
+        tables = "SELECT oid FROM pg_class WHERE relkind = 'r' AND relname LIKE 'search_%'"
+        ((size,),) = server.sql(
+            server.address, f"SELECT sum(pg_total_relation_size(oid))::bigint FROM ({tables}) AS those"
+        )
+    return {**told, "bytes_per_entry": round(int(str(size)) / entries)}
+
+
+async def measured(index: Index, entries: int) -> dict[str, float | int]:
     """The figures of one length."""
-    index, words = open_index(str(path)), _Words()
-    began = time.process_time()
+    words = _Words()
+    began, at = time.process_time(), time.perf_counter()
     await _fill(index, entries, words)
-    filled = time.process_time() - began
+    filled, took = time.process_time() - began, time.perf_counter() - at
     point: list[tuple[float, float]] = []
     wide: list[tuple[float, float]] = []
     for number in range(QUERIES):
         text = words.query(Random(number))
         point.append(await _asked(index, text))
         wide.append(await _asked(index, f"Give me an overview of {text}"))
-    size = sum(each.stat().st_size for each in path.parent.glob(f"*{SUFFIX}*"))
-    await index.close()
     return {
         "entries": entries,
         "fill_us_per_entry": round(filled / entries * 1e6),
-        "bytes_per_entry": round(size / entries),
+        "fill_wall_us_per_entry": round(took / entries * 1e6),
         **_told("point", point),
         **_told("set", wide),
     }
@@ -72,7 +103,7 @@ def _told(name: str, times: list[tuple[float, float]]) -> dict[str, float]:
     }
 
 
-async def _asked(index: SqliteIndex, text: str) -> tuple[float, float]:
+async def _asked(index: Index, text: str) -> tuple[float, float]:
     """CPU and wall milliseconds of one search and its ranking."""
     cpu, wall = time.process_time(), time.perf_counter()
     asked = question(text)
@@ -82,7 +113,7 @@ async def _asked(index: SqliteIndex, text: str) -> tuple[float, float]:
     return (time.process_time() - cpu) * 1_000, (time.perf_counter() - wall) * 1_000
 
 
-async def _fill(index: SqliteIndex, entries: int, words: _Words) -> None:
+async def _fill(index: Index, entries: int, words: _Words) -> None:
     """Three entries a unit in nine of ten, a message and a reply in the tenth: 2.9 on average."""
     covered = Covered()
     known: set[str] = set()

@@ -87,3 +87,23 @@ def long(turns: int = 40) -> Tape:
         tape.replied(words(f"Page {number}."), call(f"p{number}", "read", page=number))
         tape.answered(f"p{number}", f"Page {number} says: " + f"word{number} " * 60)
     return tape.replied(words("Read."))
+
+
+def talk(yards: int = 60) -> Tape:
+    """A long shift in which people ask, now and then, about what was said long before."""
+    tape = Tape().said("I am Ida, and I keep the yards. Note what I tell you.")
+    tape.replied(words("I note it."))
+    for number in range(yards):
+        tape.said(
+            f"Yard{number} has {number * 7} crates of salt{number % 9}; its gate is called heron{number}."
+        )
+        tape.replied(words(f"I look at yard{number}."), call(f"y{number}", "look", yard=number))
+        tape.answered(f"y{number}", f"yard{number}: gate painted green, crates stacked dry. " * 12)
+        tape.replied(words(f"Yard{number} is as you say."))
+        if number % 7 == 6:
+            asked = number * 5 // 8
+            tape.said(
+                f"What is the gate of yard{asked} called, and how many crates of salt{asked % 9} are there?"
+            )
+            tape.replied(words(f"heron{asked}, {asked * 7} crates."))
+    return tape

@@ -37,7 +37,7 @@ from shiftbook.projections.knowledge import (
     needed,
 )
 from shiftbook.prompt.brief import BRIEF_KINDS
-from shiftbook.prompt.epoch import Full, Growth, Rebuild, WantReport
+from shiftbook.prompt.epoch import Full, Growth, Rebuild, WantRecall, WantReport
 from shiftbook.prompt.grow import adopt, first_prompt, grow, new_epoch
 from shiftbook.prompt.measure import Gauge
 from shiftbook.prompt.report import by_rule
@@ -100,7 +100,7 @@ def lived(
                 break
             position += 1
             fresh.append(Entry(position, 0, 1, by_rule(choice, gauge.measure)[0]))
-        assert not isinstance(choice, Full)
+        assert not isinstance(choice, Full | WantRecall)
         growth: Growth
         if isinstance(choice, Rebuild):
             known = [*needed(knowledge, BRIEF_KINDS.values()), *fresh]

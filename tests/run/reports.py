@@ -18,9 +18,13 @@ RECORDS = re.compile(r"\[Record, entry (\d+) of this run, [^\n]*answer to call [
 WORDS = "some words of it " * 60
 
 SMALL: dict[str, Any] = {
-    **{"policy": "journal", "cap": 6_000, "mark": 2_800, "report": "model"},
+    "policy": "journal",
+    "cap": 6_000,
+    "mark": 2_800,
+    "report": "model",
     # What comes back at a rebuild would take room of what is told: that is tried apart.
-    **{"recall_point": 0, "recall_set": 0},
+    "recall_point": 0,
+    "recall_set": 0,
 }
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from shiftbook.entries import ActionFinished, Entry, Pick
 from shiftbook.policies.cold import is_cold
 from shiftbook.policies.fit import fit
-from shiftbook.policies.sections import brief_of, is_rule, without
+from shiftbook.policies.sections import RULES, brief_left, brief_of, is_rule, without
 from shiftbook.policies.transcript import notice_tokens, numbers, tokens_of
 from shiftbook.policies.units import Piece, Unit, fresh_units, glued, kept, old_units, order_of, recipe_of
 from shiftbook.policies.window import front_of, never_shown, newest
@@ -56,7 +56,7 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
     notice = notice_tokens(Pick(widest - 1, widest, "dropped"), budget)
     hidden = [entry for entry in (*prompt.shown.values(), *fresh) if is_rule(entry)]
     below = budget.mark - prompt.fixed - notice
-    brief = brief_of(budget.knowledge, hidden, last, budget, max(below, 0), ("rules",))
+    brief = brief_of(budget.knowledge, hidden, last, budget, max(below, 0), RULES)
     room = budget.cap - prompt.fixed - notice - brief.total
     if room < 0:
         return Full(prompt.fixed + notice + brief.total)
@@ -79,7 +79,7 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
             "dropped": front[0].last if front else 0,
             "masked": sum(piece.keep == 0 for unit in stays for piece in unit),
         },
-        warnings=(*brief.warnings, *fitted.warnings, *never_shown(lost)),
+        warnings=(*brief_left(prompt), *brief.warnings, *fitted.warnings, *never_shown(lost)),
     )
 
 

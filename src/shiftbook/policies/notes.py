@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from shiftbook.entries import Entry, ReportWritten
 from shiftbook.policies.fit import fit
-from shiftbook.policies.sections import brief_of, is_rule, within, without
+from shiftbook.policies.sections import RULES, brief_left, brief_of, is_rule, within, without
 from shiftbook.policies.transcript import notice_tokens, numbers, tokens_of
 from shiftbook.policies.units import Piece, Unit, fresh_units, glued, kept, old_units, order_of, recipe_of
 from shiftbook.policies.window import never_shown, newest
@@ -71,7 +71,7 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
         return _without_notes(prompt, fresh, budget, reason)
     last = max((entry.position for entry in fresh), default=prompt.upto)
     hidden = [entry for entry in (*prompt.shown.values(), *fresh) if is_rule(entry)]
-    brief = brief_of(budget.knowledge, hidden, last, budget, room, ("rules",))
+    brief = brief_of(budget.knowledge, hidden, last, budget, room, RULES)
     front = [pick for pick in prompt.picks if pick.form == "dropped"]
     beside = prompt.fixed + brief.total + sum(notice_tokens(pick, budget) for pick in front)
     old = old_units(prompt, budget.tools, is_rule)
@@ -100,7 +100,7 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
         "left": sum(len(unit) for unit in gone),
     }
     head = (*front, *brief.picks, *(() if piece is None else (piece.pick,)), *recipe_of(stays, order))
-    warnings = (*brief.warnings, *fitted.warnings, *never_shown(lost))
+    warnings = (*brief_left(prompt), *brief.warnings, *fitted.warnings, *never_shown(lost))
     return Rebuild(reason, head, recipe_of(fitted.units, order), figures, warnings)
 
 

@@ -18,7 +18,7 @@ from shiftbook.policies.units import Piece, Unit
 from shiftbook.projections.knowledge import Knowledge, needed
 from shiftbook.projections.rules import RULERS
 from shiftbook.prompt.brief import BRIEF_KINDS
-from shiftbook.prompt.epoch import Budget, Measure, Warnings
+from shiftbook.prompt.epoch import Budget, EpochPrompt, Measure, Warnings
 from shiftbook.prompt.render import chars, render_pick
 
 PARTS: Mapping[str, float] = {"rules": 0.2, "statements": 0.16, "plan": 0.1, "tallies": 0.1, "working": 0.4}
@@ -66,6 +66,19 @@ def is_briefed_kind(entry: Entry) -> bool:
 def is_rule(entry: Entry) -> bool:
     """Whether the entry sets or withdraws a rule that binds; what a recording has as one does not."""
     return isinstance(entry.what, RuleSet) and entry.what.author in RULERS
+
+
+RULES = ("rules",)
+"""The one section that every policy has in front of a rebuilt prompt."""
+
+
+def brief_left(prompt: EpochPrompt) -> Warnings:
+    """That a policy without them comes after a brief with more sections than the rules."""
+    forms = sorted({pick.form for pick in prompt.picks if pick.form in BRIEF_KINDS} - set(RULES))
+    if not forms:
+        return ()
+    told = f"Under this policy the brief is not shown any more ({', '.join(forms)}); the journal keeps it."
+    return (("brief left", told),)
 
 
 def without(units: Sequence[Unit], is_told: Callable[[Entry], bool]) -> list[Unit]:

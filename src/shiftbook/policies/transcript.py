@@ -10,7 +10,17 @@ from collections.abc import Sequence
 
 from shiftbook.entries import Entry, Pick
 from shiftbook.policies.fit import fit
-from shiftbook.policies.units import Unit, fresh_units, kept, old_units, order_of, recipe_of, unshown
+from shiftbook.policies.sections import RULES, Brief, brief_left, brief_of, is_rule, without
+from shiftbook.policies.units import (
+    Unit,
+    fresh_units,
+    is_briefed,
+    kept,
+    old_units,
+    order_of,
+    recipe_of,
+    unshown,
+)
 from shiftbook.prompt.epoch import Budget, Choice, EpochPrompt, Extend, Full, Rebuild
 from shiftbook.prompt.grow import merged
 from shiftbook.prompt.render import render_pick
@@ -37,10 +47,18 @@ class Transcript:
 
 def reopened(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason: str) -> Rebuild | Full:
     """A new epoch that shows all that the old one did, and what is fresh; `Full` when that does not fit."""
-    old = old_units(prompt, budget.tools)
-    new = kept(fresh_units(fresh, budget.tools))
+    # Where a brief told the rules, they have left the turns, and a section tells them here too.
+    is_told = is_rule if is_briefed(prompt) else _is_nothing
+    hidden = [entry for entry in (*prompt.shown.values(), *fresh) if is_told(entry)]
+    last = max((entry.position for entry in fresh), default=prompt.upto)
+    brief = Brief((), {}, ())
+    if is_briefed(prompt):
+        brief = brief_of(budget.knowledge, hidden, last, budget, budget.cap - prompt.fixed, RULES)
+    old = old_units(prompt, budget.tools, is_told)
+    new = kept(without(fresh_units(fresh, budget.tools), is_told))
     front = unshown(prompt)
-    before = prompt.fixed + sum(notice_tokens(pick, budget) for pick in front) + tokens_of(old, budget)
+    before = prompt.fixed + sum(notice_tokens(pick, budget) for pick in front) + brief.total
+    before += tokens_of(old, budget)
     fitted = fit(new, budget, prompt.fixed, budget.cap - before)
     if fitted is None:
         return Full(before + tokens_of(new, budget))
@@ -48,11 +66,15 @@ def reopened(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason
     picks = [piece.pick for unit in old for piece in unit]
     return Rebuild(
         reason=reason,
-        head=(*front, *merged(picks, order)),
+        head=(*front, *brief.picks, *merged(picks, order)),
         picks=recipe_of(fitted.units, order),
-        numbers=numbers(prompt, before + fitted.tokens, budget),
-        warnings=fitted.warnings,
+        numbers={**numbers(prompt, before + fitted.tokens, budget), **brief.tokens},
+        warnings=(*brief_left(prompt), *brief.warnings, *fitted.warnings),
     )
+
+
+def _is_nothing(_entry: Entry) -> bool:
+    return False
 
 
 def tokens_of(units: Sequence[Unit], budget: Budget) -> int:

@@ -2,7 +2,8 @@
 
 It never slides by one message: between two rebuilds the prompt only grows, so that the provider's cache
 holds, and after a rebuild there is room again. A turn, a reply with all its answers, is dropped or kept as
-one; one block in front says which entries are not shown. The newest batch stays, cut if need be.
+one; one block in front says which entries are not shown, and behind it stand the standing rules. The newest
+batch stays, cut if need be.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 
 from shiftbook.entries import Entry, PersonSaid, Pick
 from shiftbook.policies.fit import Fitted, fit
+from shiftbook.policies.sections import RULES, brief_left, brief_of, is_rule, without
 from shiftbook.policies.transcript import notice_tokens, numbers, reopened, tokens_of
 from shiftbook.policies.units import Unit, fresh_units, glued, kept, old_units, order_of, recipe_of, unshown
 from shiftbook.prompt.epoch import Budget, Choice, EpochPrompt, Extend, Full, Rebuild, Warnings
@@ -37,19 +39,22 @@ class Window:
 
 
 def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason: str) -> Rebuild | Full:
-    """The newest turns down to the mark, and one block for what is dropped.
+    """The newest turns down to the mark, one block for what is dropped, and the standing rules.
 
     The batch itself counts against the mark first; it is cut only above it, and it alone may pass it.
     """
-    old = old_units(prompt, budget.tools)
-    new = glued(kept(fresh_units(fresh, budget.tools)))
+    old = old_units(prompt, budget.tools, is_rule)
+    new = glued(kept(without(fresh_units(fresh, budget.tools), is_rule)))
     last = max((entry.position for entry in fresh), default=prompt.upto)
     widest = 10 ** len(str(last + 1)) - 1
     notice = notice_tokens(Pick(widest - 1, widest, "dropped"), budget)
-    room = budget.cap - prompt.fixed - notice
+    hidden = [entry for entry in (*prompt.shown.values(), *fresh) if is_rule(entry)]
+    below = budget.mark - prompt.fixed - notice
+    brief = brief_of(budget.knowledge, hidden, last, budget, max(below, 0), RULES)
+    room = budget.cap - prompt.fixed - notice - brief.total
     if room < 0:
-        return Full(prompt.fixed + notice)
-    spare = budget.mark - prompt.fixed - notice
+        return Full(prompt.fixed + notice + brief.total)
+    spare = below - brief.total
     fitted, lost = newest(new, budget, prompt.fixed, room, spare)
     left = spare - fitted.tokens
     stays: list[Unit] = []
@@ -61,14 +66,18 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
         stays.insert(0, old.pop())
     front = front_of(prompt, [*old, *lost])
     order = order_of(prompt, fresh)
-    after = prompt.fixed + sum(notice_tokens(pick, budget) for pick in front)
+    after = prompt.fixed + sum(notice_tokens(pick, budget) for pick in front) + brief.total
     after += tokens_of(stays, budget) + fitted.tokens
     return Rebuild(
         reason=reason,
-        head=(*front, *recipe_of(stays, order)),
+        head=(*front, *brief.picks, *recipe_of(stays, order)),
         picks=recipe_of(fitted.units, order),
-        numbers={**numbers(prompt, after, budget), "dropped": front[0].last if front else 0},
-        warnings=(*fitted.warnings, *never_shown(lost)),
+        numbers={
+            **numbers(prompt, after, budget),
+            **brief.tokens,
+            "dropped": front[0].last if front else 0,
+        },
+        warnings=(*brief_left(prompt), *brief.warnings, *fitted.warnings, *never_shown(lost)),
     )
 
 

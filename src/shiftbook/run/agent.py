@@ -241,6 +241,7 @@ def declare(agent: Agent) -> Declaration:
             **({"fallback": [model.name for model in agent.fallback]} if agent.fallback else {}),
             **_reports(agent),
             **({} if agent.shape is None else {"output": agent.shape.schema}),
+            "policy": agent.policy,
             "fixed": agent.fixed,
             "mark": agent.low_water,
             **_recall_set(agent),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 from shiftbook.entries import (
+    ActionFinished,
     AgentDeclared,
     Entry,
     EpochOpened,
+    ModelAnswered,
     ModelAsked,
     PersonSaid,
     Pick,
@@ -19,13 +23,15 @@ from shiftbook.entries import (
     What,
 )
 from shiftbook.journal.promises import Store
-from shiftbook.messages import Text
+from shiftbook.messages import Call, Text
+from shiftbook.projections.knowledge import learn_all
 from shiftbook.prompt.brief import BRIEF_KINDS
 from shiftbook.prompt.grow import opened
+from shiftbook.prompt.pending import pending_pick
 from shiftbook.verify.prompts import Prompts
 
 
-def journal(rebuilds: int) -> list[Entry]:
+def journal(rebuilds: int, change: Callable[[Pick], Pick] = lambda pick: pick) -> list[Entry]:
     """Rebuilds with a brief over everything before, tallies and statements between them."""
     entries: list[Entry] = []
 
@@ -42,13 +48,17 @@ def journal(rebuilds: int) -> list[Entry]:
             happen(TallyChanged(f"t{each % 3}", "set" if each < 3 else "add", each, "observer"))
             happen(StatementMade(f"k{each % 5}", number * each, "fact", "model"))
         happen(PersonSaid((Text(f"Message {number}."),)))
+        happen(ModelAnswered(number, (Call(f"{number}.1", "pay", {"n": number}),), "calls"))
+        happen(ActionFinished(f"{number}.1", "unknown", ()))
         last = len(entries)
-        head = tuple(Pick(1, last, form) for form in BRIEF_KINDS)
-        recipe = (*head, Pick(last, last))
         known = {entry.position: entry for entry in entries}
+        pending = pending_pick(learn_all(entries).pending, last)
+        assert pending is not None
+        head = (*(Pick(1, last, form) for form in BRIEF_KINDS), change(pending))
+        recipe = (*head, Pick(last - 2, last, "kept"))
         digest = opened(recipe, known, number, "d" * 64, None).digest
         happen(EpochOpened(number, "the cap is near", head))
-        happen(ModelAsked(number, (Pick(last, last),), digest, 1, "m"))
+        happen(ModelAsked(number, (Pick(last - 2, last, "kept"),), digest, 1, "m"))
     return entries
 
 
@@ -99,3 +109,19 @@ def test_p7_a_brief_that_does_not_say_what_stands_is_a_fault() -> None:
     assert [fault.position for fault in asyncio.run(main())] == [
         entry.position for entry in entries[at:] if isinstance(entry.what, ModelAsked)
     ][:1]
+
+
+def test_p5_a_brief_that_leaves_out_what_is_open_is_a_fault_though_its_bytes_are_right() -> None:
+    def forgets(pick: Pick) -> Pick:
+        return replace(pick, of=pick.of[3:]) if len(pick.of) > 6 else pick
+
+    entries = journal(3, forgets)
+
+    async def main() -> list[Any]:
+        prompts = Prompts(cast(Store, Counted(entries)), "run")
+        return [fault for entry in entries for fault in await prompts.take(entry)]
+
+    faults = asyncio.run(main())
+    opened_at = [entry.position for entry in entries if isinstance(entry.what, EpochOpened)]
+    assert [fault.position for fault in faults] == opened_at[2:]
+    assert "as open; those that are open are" in faults[0].what

@@ -53,7 +53,9 @@ def test_the_epochs_reason_and_figures_are_those_of_the_journal() -> None:
         assert view["numbers"] == dict(opened.numbers)
         assert json.loads(json.dumps(view)) == view
         kinds = [(block["kind"], block["form"]) for block in view["blocks"]]
-        assert kinds[:3] == [("tallies", "tallies"), ("ReportWritten", "kept"), ("PersonSaid", "kept")]
+        assert kinds[:3] == [("tallies", "tallies"), ("pending", "pending"), ("ReportWritten", "kept")]
+        assert kinds[3] == ("PersonSaid", "kept")
+        assert view["numbers"]["pending"] == view["blocks"][1]["tokens"]
         assert ("ActionFinished", "whole") in kinds
 
     run_async(main)

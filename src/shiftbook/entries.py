@@ -32,13 +32,15 @@ UserContent = tuple[Text | Media | Missing, ...]
 class Pick:
     """One piece of a recipe: the model-visible entries from `first` to `last`, each in `form`.
 
-    `keep` is what the form needs to know: for "cut" the number of characters kept of the entry.
+    `keep` is what the form needs to know: for "cut" the number of characters kept of the entry. `of` names
+    entries one by one, where a form is made of some in the range and no others.
     """
 
     first: int
     last: int
     form: str = "whole"
     keep: int | None = None
+    of: tuple[int, ...] = ()
 
 
 Recipe = tuple[Pick, ...]

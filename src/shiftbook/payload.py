@@ -135,10 +135,12 @@ def _picks_out(picks: Sequence[Pick]) -> Json:
     plain: list[list[Json]] = []
     for pick in picks:
         item: list[Json] = [pick.first, pick.last]
-        if pick.form != "whole" or pick.keep is not None:
+        if pick.form != "whole" or pick.keep is not None or pick.of:
             item.append(pick.form)
-        if pick.keep is not None:
+        if pick.keep is not None or pick.of:
             item.append(pick.keep)
+        if pick.of:
+            item.append(list(pick.of))
         plain.append(item)
     return plain
 
@@ -146,11 +148,12 @@ def _picks_out(picks: Sequence[Pick]) -> Json:
 def _picks_in(plain: Json) -> tuple[Pick, ...]:
     picks = []
     for item in map(list, map(_items, _items(plain))):
-        if len(item) not in (2, 3, 4):
-            raise TypeError("a pick is two positions, a form and a number")
+        if len(item) not in (2, 3, 4, 5):
+            raise TypeError("a pick is two positions, a form, a number and a list of positions")
         form = as_text(item[2]) if len(item) > 2 else "whole"
-        keep = _int(item[3]) if len(item) > 3 else None
-        picks.append(Pick(_int(item[0]), _int(item[1]), form, keep))
+        keep = _int(item[3]) if len(item) > 3 and (item[3] is not None or len(item) == 4) else None
+        of = tuple(map(_int, _items(item[4]))) if len(item) > 4 else ()
+        picks.append(Pick(_int(item[0]), _int(item[1]), form, keep, of))
     return tuple(picks)
 
 

@@ -83,6 +83,8 @@ def test_a_hundred_rebuilds_in_a_row_lose_nothing_that_stands():
             assert f"count yard {number + 1}" in section(asked, "plan")
             assert "Count the boxes of every yard." in section(asked, "PersonSaid")
             assert "The outcome of this call is unknown" in section(asked, "ActionFinished")
+            assert "- outcome unknown: call 1.1 of read_file" in section(asked, "pending")
+            assert 'yet: "Count the boxes of every yard.", entry 3, ' in section(asked, "pending")
             figures = rebuild(asked).numbers
             room = shift.mark - figures["fixed"]
             assert figures["report"] <= 0.2 * room
@@ -328,10 +330,21 @@ def test_the_brief_comes_in_its_order_and_each_part_is_in_the_numbers():
         worked(shift, shift.turn)
     asked = rebuilds(shift)[0]
     kinds = list(dict.fromkeys(block.kind for block in asked.blocks))
-    order = "rules statements plan tallies ReportWritten PersonSaid ModelAnswered ActionFinished"
+    order = "rules statements plan tallies pending ReportWritten PersonSaid ModelAnswered ActionFinished"
     assert kinds == order.split()
     figures = rebuild(asked).numbers
-    parts = ("fixed", "rules", "statements", "plan", "tallies", "report", "carried", "turns", "newest")
+    parts = (
+        "fixed",
+        "rules",
+        "statements",
+        "plan",
+        "tallies",
+        "pending",
+        "report",
+        "carried",
+        "turns",
+        "newest",
+    )
     assert sum(figures[part] for part in parts) == figures["tokens_after"] == asked.tokens
 
 

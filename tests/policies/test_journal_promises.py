@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -13,8 +14,9 @@ from shiftbook.policies import Journal, Masking, Notes, Transcript, Window
 from shiftbook.prompt.epoch import Rebuild, RecallRoom
 from tests.policies.test_cap import answered, done
 from tests.policies.test_journal import begun, rebuilds, worked
+from tests.projections.test_pending import is_open_by_hand
 from tests.prompt import invariants
-from tests.prompt.shift import Shift
+from tests.prompt.shift import Asked, Shift
 from tests.strategies import Turn, happenings, turns
 
 KEYS = ("stock", "gate", "\udc88 odd", "x" * 90)
@@ -73,6 +75,25 @@ def standing_is_told(shift: Shift) -> None:
     assert ("statements" in kinds) == bool(known.statements.standing)
     assert ("tallies" in kinds) == bool(known.tallies)
     assert ("plan" in kinds) == (known.plan is not None)
+    open_is_told(shift, asked)
+
+
+def open_is_told(shift: Shift, asked: Asked) -> None:
+    """P5: a new brief lists what a look at the whole journal finds open: no more, and no less unsaid."""
+    told = "\n".join(t for b in asked.blocks if b.kind == "pending" for t in invariants.texts_of(b))
+    calls, words = is_open_by_hand(shift.journal)
+    wanted = {at for _, at in calls if at is not None} | words
+    lines = [line for line in told.split("\n") if line.startswith("- ")]
+    shown = [int(re.findall(r"entry (\d+), \d{4}-", line)[-1]) for line in lines if "left out" not in line]
+    assert len(calls) == sum(at is not None for _, at in calls), "no request is made while a call is open"
+    if found := re.search(r"Lines left out here for want of room: (\d+); see entries (\d+) to (\d+)", told):
+        count, first, last = map(int, found.groups())
+        older = sorted(wanted - set(shown))
+        assert (count, first, last) == (len(older), older[0], older[-1])
+        assert set(shown) < wanted
+        assert "open calls and words pass their part" in asked.warned
+    else:
+        assert shown == sorted(wanted)
 
 
 @settings(max_examples=60)

@@ -19,8 +19,9 @@ from shiftbook.entries import (
 from shiftbook.messages import Block, Call, Text
 from shiftbook.prompt.epoch import WantReport
 from shiftbook.prompt.measure import block_tokens
+from shiftbook.prompt.quoting import shortened
 from shiftbook.prompt.render import render_entry
-from shiftbook.prompt.report import WORDS_CHARS, by_rule, report_tokens, shortened
+from shiftbook.prompt.report import WORDS_CHARS, by_rule, report_tokens
 from tests.prompt.shift import QuarterMeter
 from tests.strategies import entries_of, happenings, histories
 

@@ -35,6 +35,7 @@ from shiftbook.policies.recalling import (
 )
 from shiftbook.policies.sections import (
     CARRIED_PART,
+    SECTIONS,
     STANDING_FORMS,
     Brief,
     brief_of,
@@ -58,7 +59,7 @@ from shiftbook.policies.units import (
 )
 from shiftbook.policies.window import never_shown, newest
 from shiftbook.policies.window import rebuilt as rebuilt_without_brief
-from shiftbook.prompt.brief import BRIEF_KINDS
+from shiftbook.prompt.brief import PENDING
 from shiftbook.prompt.epoch import (
     Budget,
     Choice,
@@ -146,7 +147,8 @@ def _extended(
     if not message:
         return Extend(recipe_of(fitted.units, order), fitted.warnings, fitted.made)
     recall = standing_recall(fresh)
-    shown = frozenset(at for block in prompt.blocks for at in block.entries if block.kind != "dropped")
+    told = [block for block in prompt.blocks if block.kind not in ("dropped", PENDING)]
+    shown = frozenset(at for block in told for at in block.entries)
     shown |= frozenset(order)
     if recall is None and room >= TOKENS_MIN:
         room -= line_tokens(budget.measure)
@@ -189,7 +191,7 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
     new = glued(kept(_turns(fresh_units(fresh, budget.tools))))
     # Where nothing has left the prompt, and nothing will, its names stand in the turns.
     is_all_there = prompt.tokens <= budget.mark and not is_briefed(prompt)
-    forms = STANDING_FORMS if is_all_there else tuple(BRIEF_KINDS)
+    forms = STANDING_FORMS if is_all_there else SECTIONS
     brief = brief_of(budget.knowledge, hidden, last, budget, room, forms)
     front = [pick for pick in prompt.picks if pick.form == "dropped"]
     fixed = prompt.fixed + brief.total + sum(notice_tokens(pick, budget) for pick in front)

@@ -1,7 +1,7 @@
 """The brief of a rebuilt prompt, section by section, each within its part of the room.
 
-Rules, statements, plan and tallies are folded by the renderer over the whole run, so that they stand in every
-brief. What a section cannot hold within its part, the newest lines first, is counted in it, and told as a
+Rules, statements, plan, tallies and what is open are folded by the renderer over the whole run, so that they
+stand in every brief. What a section cannot hold within its part, the newest lines first, is counted in it, and told as a
 warning. Of the words that people said before, all are carried while they fit: the first and then the newest
 whole, the others cut. A call whose outcome nobody knows is carried with its reply, cut.
 
@@ -11,21 +11,33 @@ Nothing is summed up here: only which entries, in which form, cut where.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shiftbook.entries import ActionFinished, Entry, ModelAnswered, Pick, RuleSet, What
 from shiftbook.policies.units import Piece, Unit
 from shiftbook.projections.knowledge import Knowledge, needed
+from shiftbook.projections.pending import excerpts
 from shiftbook.projections.rules import RULERS
-from shiftbook.prompt.brief import BRIEF_KINDS
+from shiftbook.prompt.brief import BRIEF_KINDS, PENDING
 from shiftbook.prompt.epoch import Budget, EpochPrompt, Measure, Warnings
+from shiftbook.prompt.pending import pending_pick
 from shiftbook.prompt.render import chars, render_pick
 
-PARTS: Mapping[str, float] = {"rules": 0.2, "statements": 0.16, "plan": 0.1, "tallies": 0.1, "working": 0.4}
+PARTS: Mapping[str, float] = {
+    "rules": 0.2,
+    "statements": 0.16,
+    "plan": 0.1,
+    "tallies": 0.1,
+    PENDING: 0.1,
+    "working": 0.4,
+}
 """What a section may take of the room below the mark."""
 
-STANDING_FORMS = tuple(form for form in BRIEF_KINDS if form != "working")
-"""What stands until it is changed; the working set is what was used last."""
+SECTIONS = ("rules", "statements", "plan", "tallies", PENDING, "working")
+"""The forms of a brief in its order."""
+
+STANDING_FORMS = tuple(form for form in SECTIONS if form != "working")
+"""What stands until it is changed or settled; the working set is what was used last."""
 
 WORKING_TOKENS_MAX = 2_000
 """The working set takes no more than this, however much room there is."""
@@ -97,36 +109,41 @@ def brief_of(
     last: int,
     budget: Budget,
     room: int,
-    forms: Collection[str] = tuple(BRIEF_KINDS),
+    forms: Collection[str] = SECTIONS,
 ) -> Brief:
     """The sections of what stands after `last`; `hidden` are the entries that only the brief tells."""
     kinds = {type(entry.what) for entry in hidden}
     picks: list[Pick] = []
     tokens: dict[str, int] = {}
     warnings: list[tuple[str, str]] = []
-    for form, kind in BRIEF_KINDS.items():
+    for form in SECTIONS:
         if form not in forms:
             continue
-        entries = {entry.position: entry for entry in needed(knowledge, (kind,))}
-        if not entries and kind not in kinds:
+        found: Pick | None
+        if form == PENDING:
+            entries = {entry.position: entry for entry in excerpts(knowledge.pending)}
+            found = pending_pick(knowledge.pending, last)
+        else:
+            kind = BRIEF_KINDS[form]
+            entries = {entry.position: entry for entry in needed(knowledge, (kind,))}
+            found = Pick(1, last, form) if entries or kind in kinds else None
+        if found is None:
             continue
         part = int(room * PARTS[form])
         if form == "working":
             part = min(part, WORKING_TOKENS_MAX)
-        pick, size = section(form, last, entries, budget.measure, part)
+        pick, size = section(found, entries, budget.measure, part)
         if pick.keep is not None and form != "working":
-            detail = f"The {form} pass their part of the brief: the newest are shown, the others counted."
+            told = "open calls and words" if form == PENDING else form
+            detail = f"The {told} pass their part of the brief: the newest are shown, the others counted."
             warnings.append(("brief cut", detail))
         picks.append(pick)
         tokens[form] = size
     return Brief(tuple(picks), tokens, tuple(warnings))
 
 
-def section(
-    form: str, last: int, entries: Mapping[int, Entry], measure: Measure, room: int
-) -> tuple[Pick, int]:
+def section(pick: Pick, entries: Mapping[int, Entry], measure: Measure, room: int) -> tuple[Pick, int]:
     """The section within `room` tokens, as near as the size of its head allows."""
-    pick = Pick(1, last, form)
     size, length = _size(pick, entries, measure)
     keep = length
     for attempt in range(KEEP_TRIES):
@@ -135,7 +152,7 @@ def section(
         # In proportion, which is nearly right, then lower in small steps, and at last in large ones.
         near = min(keep * 19 // 20, keep * max(room, 0) // size)
         keep = near if attempt < KEEP_TRIES // 2 else min(near, keep * 4 // 5)
-        pick = Pick(1, last, form, keep)
+        pick = replace(pick, keep=keep)
         size, _ = _size(pick, entries, measure)
     return pick, size
 

@@ -1,4 +1,4 @@
-"""What stands after an entry: rules, statements, plan, tallies and the working set.
+"""What stands after an entry: rules, statements, plan, tallies, what is open, and the working set.
 
 One fold for a run's whole life, O(1) an entry; kinds that say nothing about these cost one look-up. It keeps
 the entries that stand, not the run: `needed` are those from which the brief of a prompt can be made again.
@@ -10,13 +10,15 @@ It can be dropped and folded again; in pieces or at once, the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shiftbook.entries import (
+    ActionFinished,
     ActionStarted,
     Entry,
     ModelAnswered,
+    PersonSaid,
     PlanChanged,
     PlanItem,
     RuleSet,
@@ -24,14 +26,23 @@ from shiftbook.entries import (
     TallyChanged,
     What,
 )
-from shiftbook.messages import Json
+from shiftbook.messages import Call, Json
 from shiftbook.payload import from_plain, to_plain
+from shiftbook.projections import pending as opened
+from shiftbook.projections.pending import (
+    Pending,
+    learn_answer,
+    learn_asked,
+    learn_settled,
+    learn_words,
+    pending_of,
+)
 from shiftbook.projections.rules import Rules, learn_rule
 from shiftbook.projections.statements import Statements, learn_statement
 from shiftbook.projections.tallies import Tally, TallyKey, learn_tally
 from shiftbook.projections.working_set import USED_SORTS, WorkingSet, excerpts, learn_reply, learn_start
 
-KNOWLEDGE_VERSION = 2
+KNOWLEDGE_VERSION = 3
 """Raised when the fold or its plain form changes: snapshots of other versions are ignored."""
 
 
@@ -45,6 +56,7 @@ class Knowledge:
     plan: Entry | None = None
     tallies: dict[TallyKey, Tally] = field(default_factory=dict)
     working: WorkingSet = field(default_factory=WorkingSet)
+    pending: Pending = field(default_factory=Pending)
 
 
 def learn(knowledge: Knowledge, entry: Entry) -> None:
@@ -72,8 +84,9 @@ def plan_items(knowledge: Knowledge) -> tuple[PlanItem, ...]:
 def needed(knowledge: Knowledge, kinds: Iterable[type[What]]) -> list[Entry]:
     """The entries of these kinds that what stands is made of, in order.
 
-    Of the four kinds RuleSet, StatementMade, PlanChanged and TallyChanged; of ModelAnswered what the working
-    set knows, under negative positions; others stand for nothing here.
+    Of the four kinds RuleSet, StatementMade, PlanChanged and TallyChanged; with ModelAnswered what the
+    working set knows and what is open is made of, as excerpts under negative positions; others stand for
+    nothing here.
     """
     wanted = frozenset(kinds)
     found: list[Entry] = []
@@ -87,8 +100,34 @@ def needed(knowledge: Knowledge, kinds: Iterable[type[What]]) -> list[Entry]:
         for tally in knowledge.tallies.values():
             found += tally.operands
     if ModelAnswered in wanted:
-        found += excerpts(knowledge.working)
+        found += _excerpts(knowledge)
     return sorted(found, key=lambda entry: entry.position)
+
+
+def _excerpts(knowledge: Knowledge) -> list[Entry]:
+    """One excerpt for each position, though two may know of a reply: those of the working set have no id."""
+    found = {entry.position: entry for entry in excerpts(knowledge.working)}
+    for entry in opened.excerpts(knowledge.pending):
+        other, what = found.get(entry.position), entry.what
+        if other is not None and isinstance(other.what, ModelAnswered) and isinstance(what, ModelAnswered):
+            entry = replace(entry, what=replace(what, parts=(*other.what.parts, *what.parts)))
+        found[entry.position] = entry
+    return list(found.values())
+
+
+def _answered(knowledge: Knowledge, entry: Entry, what: ModelAnswered) -> None:
+    if entry.position < 0:
+        # An excerpt: the working set's calls are those without an id.
+        named = tuple(part for part in what.parts if isinstance(part, Call) and not part.id)
+        what = replace(what, parts=named)
+    learn_reply(knowledge.working, abs(entry.position), what)
+    if entry.position > 0:
+        learn_asked(knowledge.pending, entry, what)
+
+
+def _stated(knowledge: Knowledge, entry: Entry, what: StatementMade) -> None:
+    learn_statement(knowledge.statements, entry, what)
+    learn_settled(knowledge.pending, entry, what)
 
 
 def _planned(knowledge: Knowledge, entry: Entry, what: PlanChanged) -> None:
@@ -97,10 +136,12 @@ def _planned(knowledge: Knowledge, entry: Entry, what: PlanChanged) -> None:
 
 _FOLDS: Mapping[type[What], Callable[[Knowledge, Entry, Any], None]] = {
     RuleSet: lambda knowledge, entry, what: learn_rule(knowledge.rules, entry, what),
-    StatementMade: lambda knowledge, entry, what: learn_statement(knowledge.statements, entry, what),
+    StatementMade: _stated,
     PlanChanged: _planned,
     TallyChanged: lambda knowledge, entry, what: learn_tally(knowledge.tallies, entry, what),
-    ModelAnswered: lambda knowledge, entry, what: learn_reply(knowledge.working, abs(entry.position), what),
+    ModelAnswered: _answered,
+    ActionFinished: lambda knowledge, entry, what: learn_answer(knowledge.pending, entry, what),
+    PersonSaid: lambda knowledge, entry, what: learn_words(knowledge.pending, entry, what),
     ActionStarted: lambda knowledge, entry, what: learn_start(knowledge.working, entry.position, what),
 }
 
@@ -121,6 +162,7 @@ def knowledge_to_plain(knowledge: Knowledge) -> dict[str, Json]:
         "plan": None if knowledge.plan is None else _entry_out(knowledge.plan),
         "tallies": [[tally.total, _entries_out(tally.operands)] for tally in knowledge.tallies.values()],
         "touched": [[*touch, times, last] for touch, (times, last) in knowledge.working.touched.items()],
+        "pending": _entries_out(opened.excerpts(knowledge.pending)),
         "asked": [[call, [list(each) for each in about]] for call, about in knowledge.working.asked.items()],
     }
 
@@ -152,6 +194,7 @@ def knowledge_from_plain(plain: Mapping[str, Json]) -> Knowledge:
         plan=None if plain["plan"] is None else _entry_in(plain["plan"]),
         tallies=tallies,
         working=working,
+        pending=pending_of(_entries_in(plain["pending"])),
     )
 
 

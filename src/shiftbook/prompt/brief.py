@@ -39,7 +39,13 @@ BRIEF_KINDS: Mapping[str, type[What]] = {
 }
 """The forms of the brief that fold a kind, in the order of a brief."""
 
-APART = frozenset({"dropped", "recalled", *BRIEF_KINDS})
+PENDING = "pending"
+"""The form of what is open (`prompt.pending`): it names its entries, since a range does not tell them."""
+
+BRIEF_FORMS = (*BRIEF_KINDS, PENDING)
+"""All forms of a brief. In a brief, what is open stands behind the tallies."""
+
+APART = frozenset({"dropped", "recalled", *BRIEF_FORMS})
 """Forms that stand beside the turns: they show no turn, and a rebuild makes them anew."""
 
 PATH_NAMES_SHOWN = 3
@@ -64,8 +70,9 @@ def render_brief(pick: Pick, entries: Mapping[int, Entry]) -> list[Block]:
         position
         for position, entry in entries.items()
         if pick.first <= abs(position) <= pick.last and type(entry.what) is kind
+        # An excerpt of a reply has the negative of its position. Other excerpts are of what is open.
+        if position > 0 or pick.form == "working"
     )
-    # An excerpt of a reply has the negative of its position.
     knowledge = learn_all(entries[position] for position in sorted(positions, key=abs))
     if pick.form == "working":
         return _working(knowledge, pick.keep)
@@ -73,7 +80,7 @@ def render_brief(pick: Pick, entries: Mapping[int, Entry]) -> list[Block]:
     if not made_of:
         return []
     head, lines = _LINES[pick.form](knowledge)
-    return [Block("user", (Text(_within(head, lines, pick.keep)),), pick.form, made_of)]
+    return [Block("user", (Text(within(head, lines, pick.keep)),), pick.form, made_of)]
 
 
 def _working(knowledge: Knowledge, keep: int | None) -> list[Block]:
@@ -100,7 +107,8 @@ def _short(path: str) -> str:
     return path if len(names) <= PATH_NAMES_SHOWN else "/".join(["...", *names[-PATH_NAMES_SHOWN:]])
 
 
-def _within(head: str, lines: list[Line], keep: int | None) -> str:
+def within(head: str, lines: list[Line], keep: int | None) -> str:
+    """Head and lines within `keep` characters: the newest lines, and a line that counts the others."""
     if keep is None or len(head) + sum(len(line.text) + 1 for line in lines) <= keep:
         return "\n".join([head, *(line.text for line in lines)])
     widest = max(line.last for line in lines)

@@ -23,14 +23,14 @@ from shiftbook.entries import (
 )
 from shiftbook.errors import Damaged, NewerFormat
 from shiftbook.messages import Json
-from shiftbook.prompt.brief import BRIEF_KINDS
+from shiftbook.prompt.brief import BRIEF_FORMS, BRIEF_KINDS
 from shiftbook.prompt.digest import start
 from shiftbook.prompt.epoch import EpochPrompt, Growth
 from shiftbook.prompt.grow import adopt, grow, opened
 from shiftbook.prompt.measure import Gauge
 from shiftbook.prompt.report_request import digested_request
 
-CURSOR_VERSION = 2
+CURSOR_VERSION = 3
 """Raised when a cursor changes its meaning: those of other versions are not read."""
 
 
@@ -161,7 +161,7 @@ def cursor(prompt: EpochPrompt, fresh: Iterable[Entry] = ()) -> dict[str, Json]:
         "meter": prompt.meter,
         "upto": prompt.upto,
         "ends": [prompt.first_end, prompt.last_end],
-        "picks": [[pick.first, pick.last, pick.form, pick.keep] for pick in prompt.picks],
+        "picks": [[pick.first, pick.last, pick.form, pick.keep, list(pick.of)] for pick in prompt.picks],
         "folded": sorted(folded),
         "fresh": [entry.position for entry in fresh],
     }
@@ -169,9 +169,10 @@ def cursor(prompt: EpochPrompt, fresh: Iterable[Entry] = ()) -> dict[str, Json]:
 
 def cursor_ranges(plain: Mapping[str, Json]) -> list[tuple[int, int]]:
     """The ranges of positions whose entries `from_cursor` needs, as they come in the prompt."""
-    apart = {"dropped", *BRIEF_KINDS}
-    picked = [(first, last) for first, last, form, _ in plain["picks"] if form not in apart]
-    single = [*plain["folded"], *plain["fresh"]]
+    apart = {"dropped", *BRIEF_FORMS}
+    picked = [(first, last) for first, last, form, *_ in plain["picks"] if form not in apart]
+    named = [position for *_, of in plain["picks"] for position in of]
+    single = [*plain["folded"], *named, *plain["fresh"]]
     return [*picked, *((position, position) for position in single)]
 
 
@@ -186,7 +187,7 @@ def from_cursor(plain: Mapping[str, Json], entries: Iterable[Entry], gauge: Gaug
     if plain["version"] != CURSOR_VERSION:
         fold.faults.append(PromptFault(at, f"the cursor has version {plain['version']}"))
         return fold
-    recipe = tuple(Pick(*pick) for pick in plain["picks"])
+    recipe = tuple(Pick(first, last, form, keep, tuple(of)) for first, last, form, keep, of in plain["picks"])
     fresh = list(plain["fresh"])
     try:
         if missing := [position for position in fresh if position not in known]:

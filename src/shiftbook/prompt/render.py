@@ -12,6 +12,8 @@ A pick says which entries are shown and in which form:
     dropped  one block for the range, which says that it is not shown
     rules, statements, plan, tallies
              one block for what stands of that kind by the range's entries (`prompt.brief`)
+    working  one block for the names in the range's calls (`prompt.brief`)
+    pending  one block for what is open by the entries that the pick names (`prompt.pending`)
 
 Only kinds in `MODEL_VISIBLE` enter a prompt; others in a range are passed over. No block is ever empty: what
 holds nothing that can be sent is told in words, on the user's side. Refused, by an error that says so: a form
@@ -35,7 +37,7 @@ from shiftbook.entries import (
 from shiftbook.errors import Damaged, NewerFormat
 from shiftbook.messages import AssistantPart, Block, Call, Missing, Part, Reasoning, Result, Side, Text
 from shiftbook.prompt import wording
-from shiftbook.prompt.brief import BRIEF_KINDS, render_brief
+from shiftbook.prompt.brief import BRIEF_FORMS, PENDING, render_brief
 from shiftbook.prompt.cut import (
     Content,
     arguments_text,
@@ -49,12 +51,13 @@ from shiftbook.prompt.cut import (
     plain_arguments,
     plain_text,
 )
+from shiftbook.prompt.pending import render_pending
 from shiftbook.prompt.told import recalled_text, told
 
 RENDERER = 1
 """The renderer that new prompts are made with. A prompt's renderer never changes within its epoch."""
 
-FORMS = frozenset({"whole", "kept", "cut", "quoted", "recalled", "dropped", *BRIEF_KINDS})
+FORMS = frozenset({"whole", "kept", "cut", "quoted", "recalled", "dropped", *BRIEF_FORMS})
 
 Render = Callable[[Pick, Mapping[int, Entry]], list[Block]]
 
@@ -70,7 +73,9 @@ def render_pick(pick: Pick, entries: Mapping[int, Entry]) -> list[Block]:
     if pick.form == "dropped":
         text = Text(wording.dropped(pick.first, pick.last))
         return [Block("user", (text,), "dropped", (pick.first, pick.last))]
-    if pick.form in BRIEF_KINDS:
+    if pick.form == PENDING:
+        return render_pending(pick, entries)
+    if pick.form in BRIEF_FORMS:
         return render_brief(pick, entries)
     for end in (pick.first, pick.last):
         if end not in entries or type(entries[end].what) not in MODEL_VISIBLE:

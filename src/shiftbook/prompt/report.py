@@ -10,11 +10,8 @@ Refused: any judgement of meaning, and any word that is not in the entries.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 
-from shiftbook import canonical
 from shiftbook.entries import (
     ActionFinished,
     Entry,
@@ -26,12 +23,12 @@ from shiftbook.entries import (
     ReportWritten,
     What,
 )
-from shiftbook.messages import Call, Json
+from shiftbook.messages import Call
 from shiftbook.prompt import wording
-from shiftbook.prompt.cut import plain_text
 from shiftbook.prompt.epoch import Measure, WantReport
 from shiftbook.prompt.fidelity import fault, names_in, tally_fault
 from shiftbook.prompt.overreach import is_persons, overreach
+from shiftbook.prompt.quoting import ARGUMENT_CHARS, arguments_told, quoted
 from shiftbook.prompt.render import calls_of, render_entry
 from shiftbook.prompt.told import entry_text, quoted_name, stamp
 
@@ -41,7 +38,6 @@ MECHANICAL = "mechanical"
 WORDS_CHARS = 500
 """A person's words are given up to this length."""
 REPLY_CHARS = 160
-ARGUMENT_CHARS = 160
 ANSWER_CHARS = 100
 NAMES_MAX = 12
 """Names of an answer that its beginning does not show."""
@@ -53,8 +49,6 @@ PERSONS_SHARE = 2
 
 CHARS_PER_TOKEN = 4
 ROOM_TRIES = 12
-_BLANKS = re.compile(r"\s+")
-_TAIL = re.compile(r"\S*\Z")
 
 
 def by_rule(want: WantReport, measure: Measure, tallies: Iterable[str] = ()) -> tuple[What, ...]:
@@ -190,38 +184,15 @@ def _turn(entry: Entry, answers: Mapping[str, Entry]) -> ReportLine:
 
 
 def _called(call: Call, answer: Entry | None) -> str:
-    given = [
-        f"{quoted_name(str(name))} {quoted(argument_text(value), ARGUMENT_CHARS)}"
-        for name, value in islice((call.arguments or {}).items(), CALLS_MAX)
-    ]
     asked = f"called {quoted_name(call.tool)}"
-    if given:
-        asked += f" ({shortened(', '.join(given), 2 * ARGUMENT_CHARS)})"
+    if given := arguments_told(call.arguments or {}):
+        asked += f" ({given})"
     if answer is None or not isinstance(answer.what, ActionFinished):
         return asked
     text = entry_text(answer)
     told = f"{asked}: {wording.OUTCOMES[answer.what.outcome]} {quoted(text, ANSWER_CHARS)}"
     more = [name for name in names_in(text) if name not in told and len(name) <= ARGUMENT_CHARS][:NAMES_MAX]
     return f"{told} with {quoted(' '.join(more), 4 * ARGUMENT_CHARS)}" if more else told
-
-
-def argument_text(value: Json) -> str:
-    """An argument as text: a text as it is, anything else canonically."""
-    return value if type(value) is str else canonical.encode(value)
-
-
-def quoted(text: str, chars: int) -> str:
-    """The beginning of a text, in quotes on one line."""
-    return canonical.encode(plain_text(shortened(text, chars)))
-
-
-def shortened(text: str, chars: int) -> str:
-    """The beginning of a text on one line, never in the middle of a word: half a number is another number."""
-    line = _BLANKS.sub(" ", text[: 8 * chars]).strip()
-    if len(line) <= chars and len(text) <= 8 * chars:
-        return line
-    head = line[: chars + 1]
-    return f"{_TAIL.sub('', head).rstrip()} ..."
 
 
 # --- room ----------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from shiftbook.prompt import wording
 from shiftbook.prompt.epoch import Measure
 from shiftbook.prompt.grow import digested
 from shiftbook.prompt.overreach import LINE_CHARS_MAX
+from shiftbook.prompt.quoting import argument_text, quoted
 from shiftbook.prompt.render import calls_of, renderer
-from shiftbook.prompt.report import argument_text, quoted
 from shiftbook.prompt.told import entry_text, quoted_name, record_text
 
 LISTED_CHARS = (80, 40, 16)

@@ -24,6 +24,7 @@ from shiftbook.errors import AgentMistake, NotCanonical
 from shiftbook.messages import Json, ToolSchema
 from shiftbook.projections.keys import key_fault
 from shiftbook.projections.knowledge import Knowledge, plan_items
+from shiftbook.projections.pending import unknown_at
 from shiftbook.projections.plan import ITEM_CHARS_MAX, PLAN_ITEMS_MAX, changed_plan, plan_state
 from shiftbook.projections.statements import standing_at
 from shiftbook.projections.tallies import read_amount
@@ -101,6 +102,10 @@ BOOK_TOOLS: Mapping[str, BookTool] = {
             key=_KEY,
             value={"description": "The fact: a text, a number, or a small object. Amounts as text."},
             about=_ABOUT,
+            settles=_WHOLE
+            | {
+                "description": "The entry that says that a call's outcome is unknown, once the fact tells it."
+            },
         ),
         _schema(
             "decide",
@@ -196,7 +201,7 @@ def kept_by(tool: str, arguments: Mapping[str, Json], known: Knowledge, source: 
     given = _Given(tool, arguments)
     match tool:
         case "note":
-            return _stated(given, "fact", given.value("value"), known, source)
+            return _stated(given, "fact", given.value("value"), known, source, *_settled(given, known))
         case "decide":
             return _stated(given, "decision", given.text("decision", VALUE_CHARS_MAX), known, source)
         case "plan":
@@ -278,10 +283,22 @@ class _Given:
         return self._arguments.get(name)
 
 
-def _stated(given: _Given, sort: Sort, value: Json, known: Knowledge, source: int) -> StatementMade:
+def _settled(given: _Given, known: Knowledge) -> tuple[int, ...]:
+    """The entry of the unknown outcome that a fact tells; none where it tells none."""
+    if given.raw("settles") is None:
+        return ()
+    position = given.whole("settles", 1, None)
+    unknown = unknown_at(known.pending)
+    if position not in unknown:
+        open_at = ", ".join(map(str, unknown)) or "none"
+        raise BadArguments(f"entry {position} is no open call of unknown outcome; those are: {open_at}")
+    return (position,)
+
+
+def _stated(given: _Given, sort: Sort, value: Json, known: Knowledge, *sources: int) -> StatementMade:
     key = given.key("key") or ""
     about = given.key("about", needed=False)
-    return StatementMade(key, value, sort, "model", (source,), about, standing_at(known.statements, key))
+    return StatementMade(key, value, sort, "model", sources, about, standing_at(known.statements, key))
 
 
 def _tallied(given: _Given, source: int) -> TallyChanged:

@@ -9,11 +9,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shiftbook.entries import MODEL_VISIBLE, Entry, EpochOpened, ModelAsked, Recipe, ReportAsked, What
+from shiftbook.entries import (
+    MODEL_VISIBLE,
+    Entry,
+    EpochOpened,
+    ModelAnswered,
+    ModelAsked,
+    Pick,
+    Recipe,
+    ReportAsked,
+    What,
+)
 from shiftbook.errors import Damaged
 from shiftbook.journal.promises import Store
 from shiftbook.projections.knowledge import Knowledge, learn, needed
-from shiftbook.prompt.brief import BRIEF_KINDS
+from shiftbook.projections.pending import named
+from shiftbook.prompt.brief import BRIEF_FORMS, BRIEF_KINDS, PENDING
 from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.prompt.rederive import PromptFault, Rederived
 from shiftbook.run.book import read_entries
@@ -67,6 +78,7 @@ class Prompts:
                 entry = replace(entry, what=replace(what, blocks=()))
             else:
                 await self._fetch(what.blocks)
+                faults += [PromptFault(entry.position, fault) for fault in self._unlisted(what.blocks)]
         elif isinstance(what, ReportAsked) and (wrong := _unnamed(what, entry.position)):
             return [PromptFault(entry.position, wrong)]
         is_fresh = fold.opening is not None
@@ -87,6 +99,13 @@ class Prompts:
                 # What stands is enough for a brief; its range is the whole journal.
                 known.update((each.position, each) for each in needed(self._knowledge, (kind,)))
                 continue
+            if pick.form == PENDING:
+                if self._knowledge is not None and pick.of == named(self._knowledge.pending):
+                    excerpts = needed(self._knowledge, (ModelAnswered,))
+                    known.update((each.position, each) for each in excerpts)
+                    continue
+                await self._fetch(tuple(Pick(at, at) for at in pick.of if at not in known))
+                continue
             if pick.form == "dropped" or all(at in known for at in {pick.first, last} if at <= last):
                 continue
             try:
@@ -95,6 +114,17 @@ class Prompts:
                 continue  # Whoever reads the rows has told it; the renderer tells what it misses.
             known.update((entry.position, entry) for entry in entries if type(entry.what) in MODEL_VISIBLE)
 
+    def _unlisted(self, recipe: Recipe) -> list[str]:
+        """What is wrong with what a brief names as open: it has to be all of it, and nothing else."""
+        if self._knowledge is None:
+            return []
+        wanted = named(self._knowledge.pending)
+        return [
+            f"Its brief names the entries {list(pick.of)} as open; those that are open are {list(wanted)}."
+            for pick in recipe
+            if pick.form == PENDING and pick.of != wanted
+        ]
+
 
 def _unusable(recipe: Recipe, position: int) -> str:
     """Why this recipe cannot be one of the entry at `position`, "" if it can."""
@@ -102,7 +132,10 @@ def _unusable(recipe: Recipe, position: int) -> str:
     for pick in recipe:
         if not 1 <= pick.first <= pick.last < position:
             return f"Its recipe picks the entries {pick.first} to {pick.last}, which are not before it."
-        total += 1 if pick.form == "dropped" or pick.form in BRIEF_KINDS else pick.last - pick.first + 1
+        if not all(pick.first <= at <= pick.last for at in pick.of):
+            return f"Its recipe picks the entries {pick.first} to {pick.last} and names others of them."
+        is_one = pick.form == "dropped" or pick.form in BRIEF_FORMS
+        total += len(pick.of) + (1 if is_one else pick.last - pick.first + 1)
     if total > RECIPE_FACTOR * position:
         return f"Its recipe picks {total} entries where there are {position - 1}."
     return ""

@@ -22,7 +22,7 @@ from shiftbook.entries import (
 )
 from shiftbook.journal.promises import PAGE_ROWS, Store
 from shiftbook.messages import Usage
-from shiftbook.prompt.brief import BRIEF_KINDS
+from shiftbook.prompt.brief import BRIEF_FORMS, BRIEF_KINDS, PENDING
 from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.prompt.wording import RECALLED_BY_CODE
 from shiftbook.views.prompts import MadeAgain, made_again
@@ -214,7 +214,7 @@ def _blocks(made: MadeAgain) -> list[ExplainedBlock]:
     forms: dict[int, tuple[str, int | None]] = {}
     sections: dict[str, int | None] = {}
     for pick in made.prompt.picks:
-        if pick.form in BRIEF_KINDS or pick.form == "dropped":
+        if pick.form in BRIEF_FORMS or pick.form == "dropped":
             sections[pick.form] = pick.keep
         else:
             forms.update((at, (pick.form, pick.keep)) for at in range(pick.first, pick.last + 1))
@@ -247,9 +247,9 @@ async def _visible(store: Store, run: str, until: int) -> list[tuple[int, str]]:
 
 
 def _left_out(prompt: EpochPrompt, visible: Iterable[tuple[int, str]]) -> list[LeftOut]:
-    shown = {
-        at for block in prompt.blocks if block.kind not in ("dropped", "working") for at in block.entries
-    }
+    # These name entries, or words out of them, and do not show them.
+    naming = ("dropped", "working", PENDING)
+    shown = {at for block in prompt.blocks if block.kind not in naming for at in block.entries}
     reports = [(e.position, e.what) for e in prompt.shown.values() if isinstance(e.what, ReportWritten)]
     notices = [pick for pick in prompt.picks if pick.form == "dropped"]
     forms = {pick.form for pick in prompt.picks}

@@ -99,7 +99,7 @@ def open_is_told(shift: Shift, asked: Asked) -> None:
 @settings(max_examples=60)
 @given(
     st.lists(
-        st.tuples(turns(huge=4_000, calls_max=3), st.lists(noted(), max_size=2)), min_size=10, max_size=18
+        st.tuples(turns(huge=4_000, calls_max=3), st.lists(noted(), max_size=2)), min_size=14, max_size=18
     ),
     st.sampled_from((3_000, 3_600, 4_500)),
     st.sampled_from((0.45, 0.7)),

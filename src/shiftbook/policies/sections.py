@@ -1,9 +1,9 @@
 """The brief of a rebuilt prompt, section by section, each within its part of the room.
 
 Rules, statements, plan, tallies and what is open are folded by the renderer over the whole run, so that they
-stand in every brief. What a section cannot hold within its part, the newest lines first, is counted in it, and told as a
-warning. Of the words that people said before, all are carried while they fit: the first and then the newest
-whole, the others cut. A call whose outcome nobody knows is carried with its reply, cut.
+stand in every brief. What a section cannot hold within its part, the newest lines first, is counted in it,
+and told as a warning. Of the words that people said before, all are carried while they fit: the first and
+then the newest whole, the others cut. A call whose outcome nobody knows is carried with its reply, cut.
 
 Nothing is summed up here: only which entries, in which form, cut where.
 """

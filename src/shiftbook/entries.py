@@ -32,8 +32,7 @@ UserContent = tuple[Text | Media | Missing, ...]
 class Pick:
     """One piece of a recipe: the model-visible entries from `first` to `last`, each in `form`.
 
-    `keep` is what the form needs to know: for "cut" the number of characters kept of the entry. `of` names
-    entries one by one, where a form is made of some in the range and no others.
+    `keep` is what the form needs to know, for "cut" the characters kept; `of` are those it is made of alone.
     """
 
     first: int

@@ -84,7 +84,7 @@ def open_is_told(shift: Shift, asked: Asked) -> None:
     calls, words = is_open_by_hand(shift.journal)
     wanted = {at for _, at in calls if at is not None} | words
     lines = [line for line in told.split("\n") if line.startswith("- ")]
-    shown = [int(re.findall(r"entry (\d+), \d{4}-", line)[-1]) for line in lines if "left out" not in line]
+    shown = [int(found[1]) for line in lines if (found := re.match(r"- entry (\d+), \d{4}-", line))]
     assert len(calls) == sum(at is not None for _, at in calls), "no request is made while a call is open"
     if found := re.search(r"Lines left out here for want of room: (\d+); see entries (\d+) to (\d+)", told):
         count, first, last = map(int, found.groups())

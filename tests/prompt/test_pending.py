@@ -61,9 +61,9 @@ def test_p5_each_thing_that_is_open_is_a_line() -> None:
     head, *lines = text.split("\n")
     assert head.startswith("[Still open, kept by code. A call whose outcome is unknown may or may not have")
     assert lines == [
-        f'- a person said, and no final reply came yet: "{SAID}", entry 1, 2026-01-02 10:00 UTC',
-        "- not answered yet: call 1.3 of look, entry 2, 2026-01-02 10:00 UTC",
-        '- outcome unknown: call 1.1 of pay (to "Ann", n "3"), entry 3, 2026-01-02 10:00 UTC',
+        f'- entry 1, 2026-01-02 10:00 UTC, a person said, and no final reply came yet: "{SAID}"',
+        "- entry 2, 2026-01-02 10:00 UTC, not answered yet: call 1.3 of look",
+        '- entry 3, 2026-01-02 10:00 UTC, outcome unknown: call 1.1 of pay (to "Ann", n "3")',
     ]
     assert told(PersonSaid((Text("Hi."),)), ModelAnswered(1, (Text("Hello."),), "end")) == ""
     assert told(PersonSaid((Text("Mind the form."),), "author")) == ""

@@ -144,12 +144,12 @@ def used(position: int, names: str) -> str:
 def call_open(call: str, position: int, stamp: str, *, is_unknown: bool) -> str:
     """A call that is open; `call` is its name, its tool and its arguments."""
     state = "outcome unknown" if is_unknown else "not answered yet"
-    return f"- {state}: call {call}, entry {position}, {stamp}"
+    return f"- entry {position}, {stamp}, {state}: call {call}"
 
 
 def words_open(position: int, stamp: str, words: str) -> str:
     """A person's words that no reply without a call has answered."""
-    return f"- a person said, and no final reply came yet: {words}, entry {position}, {stamp}"
+    return f"- entry {position}, {stamp}, a person said, and no final reply came yet: {words}"
 
 
 def plan_head(position: int, origin: Origin) -> str:

@@ -86,7 +86,7 @@ RULES = ("rules",)
 
 def brief_left(prompt: EpochPrompt) -> Warnings:
     """That a policy without them comes after a brief with more sections than the rules."""
-    forms = sorted({pick.form for pick in prompt.picks if pick.form in BRIEF_KINDS} - set(RULES))
+    forms = sorted({pick.form for pick in prompt.picks if pick.form in SECTIONS} - set(RULES))
     if not forms:
         return ()
     told = f"Under this policy the brief is not shown any more ({', '.join(forms)}); the journal keeps it."

@@ -44,6 +44,7 @@ from shiftbook.policies.sections import (
     of_unknown_outcome,
     wanted,
     within,
+    without,
 )
 from shiftbook.policies.transcript import notice_tokens, numbers, tokens_of
 from shiftbook.policies.units import (
@@ -114,7 +115,9 @@ class Journal:
                 return choice
             figures = {"reading": due.reading, "writing": due.writing}
             return replace(choice, numbers={**choice.numbers, **figures})
-        message = message_of(fresh) if is_briefed(prompt) else ""
+        # Most turns bring no message, and then the prompt need not be looked through.
+        message = message_of(fresh)
+        message = message if message and is_briefed(prompt) else ""
         free = budget.cap - prompt.tokens - fitted.tokens
         room = room_for(message, budget.recall, budget.cap - prompt.fixed) if message else 0
         if MAKES_ROOM * free < room and MAKES_ROOM * room >= budget.mark - prompt.fixed:
@@ -305,11 +308,7 @@ def _without_brief(
 
 def _turns(units: Sequence[Unit]) -> list[Unit]:
     """The units without what the brief and the report tell."""
-    turns = [
-        tuple(p for p in unit if not (is_briefed_kind(p.entry) or isinstance(p.entry.what, ReportWritten)))
-        for unit in units
-    ]
-    return [unit for unit in turns if unit]
+    return without(units, lambda entry: is_briefed_kind(entry) or isinstance(entry.what, ReportWritten))
 
 
 def _stays(old: Sequence[Unit], left: int, budget: Budget) -> list[Unit]:

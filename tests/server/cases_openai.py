@@ -169,6 +169,11 @@ RESPONSES_CASES: list[Case] = [
         responses(function_call(id="fc_1"), output()),
         responses(function_call(id="call_1"), output()),
     ),
+    (
+        "item id unusable",
+        responses(function_call(), output(id="fco_1")),
+        responses(function_call(), output(id="fcx_1")),
+    ),
     ("item id unusable", responses(message(id="msg_" + "a" * 60)), responses(message(id="msg_" + "a" * 61))),
     (
         "item twice",

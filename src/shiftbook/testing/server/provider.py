@@ -49,7 +49,8 @@ class ProviderServer:
     `clock` gives the cache its time and answers their dates; `meter` counts tokens (bytes unless given);
     `rule` replaces the cache rule of the model; `models` and `keys` are those that exist, None for all;
     `stale_reasoning` says whether reasoning on another prefix or of another model fails the request or is
-    withheld from the model (edited reasoning always fails it); `secret` is what reasoning is signed with.
+    withheld from the model (edited reasoning always fails it); `waived` names rules that are not checked, for
+    programs that send what the vendors' references do not list; `secret` is what reasoning is signed with.
     """
 
     def __init__(
@@ -62,9 +63,10 @@ class ProviderServer:
         models: Collection[str] | None = None,
         keys: Collection[str] | None = None,
         stale_reasoning: Stance = "refused",
+        waived: Collection[str] = (),
         secret: bytes = SECRET,
     ) -> None:
-        terms = Terms(clock or SystemClock(), models, keys, rule, stale_reasoning, secret)
+        terms = Terms(clock or SystemClock(), models, keys, rule, stale_reasoning, frozenset(waived), secret)
         self._vendor = Vendor(script, Accounts(meter or ByteMeter()), terms)
         self._exchanges: list[Exchange] = []
         self._port = 0

@@ -66,11 +66,12 @@ _TOOL = shape(
     "strict:boolean description allowed_callers:list defer_loading:boolean output_schema:object "
     "async:boolean",
 )
-_PREFIXES: Mapping[str, str] = {
-    "message": "msg",
-    "function_call": "fc",
-    "function_call_output": "fc",
-    "reasoning": "rs",
+_PREFIXES: Mapping[str, tuple[str, ...]] = {
+    "message": ("msg_",),
+    "function_call": ("fc_",),
+    # Codex gives its own outputs the second.
+    "function_call_output": ("fc_", "fco_"),
+    "reasoning": ("rs_",),
 }
 _OWNED = re.compile(r"(?:msg|fc)_r([0-9a-f]{24})_\d+")
 
@@ -165,14 +166,14 @@ def long_text(body: Body, _: Known) -> Iterator[Refusal]:
 def item_id(body: Body, _: Known) -> Iterator[Refusal]:
     """An item's id begins with what the item is."""
     for number, item in enumerate(responses_items(body)):
-        prefix, given = _PREFIXES.get(kind_of(item)), item.get("id")
-        if prefix is None or given is None:
+        prefixes, given = _PREFIXES.get(kind_of(item)), item.get("id")
+        if prefixes is None or given is None:
             continue
         where = f"input[{number}].id"
         yield from too_long(("input", number, "id"), given, ID_CHARS_MAX)
-        if not given.startswith(f"{prefix}_"):
+        if not given.startswith(prefixes):
             yield Refusal(
-                f"Invalid '{where}': '{given}'. Expected an ID that begins with '{prefix}'.",
+                f"Invalid '{where}': '{given}'. Expected an ID that begins with '{prefixes[0].rstrip('_')}'.",
                 where,
                 "invalid_value",
             )

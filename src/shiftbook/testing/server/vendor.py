@@ -40,6 +40,7 @@ class Terms:
     keys: Collection[str] | None = None
     rule: CacheRule | None = None
     stale_reasoning: Stance = "refused"
+    waived: frozenset[str] = frozenset()
     secret: bytes = SECRET
 
 
@@ -97,7 +98,8 @@ class Vendor:
             each.strip() for each in exchange.headers.get("anthropic-beta", "").split(",") if each
         )
         known = Known(betas, self._rule(body), self._paused)
-        found = model_known(wire, body, self._terms.models) or first_refusal(wire.rules, body, known)
+        rules = {name: rule for name, rule in wire.rules.items() if name not in self._terms.waived}
+        found = model_known(wire, body, self._terms.models) or first_refusal(rules, body, known)
         return found or self._stale(wire, exchange, body)
 
     def _stale(self, wire: Wire, exchange: Exchange, body: Mapping[str, Any]) -> Refusal | None:

@@ -64,6 +64,30 @@ SOUND: dict[str, tuple[str | None, list[str], list[tuple[str, list[str]]], dict[
         ],
         {"sub-agent trajectory": 1},
     ),
+    "codex_agents/rollout-main.jsonl": (
+        "You keep a harbour.",
+        ["Sound the piers.", "And the mole?"],
+        [
+            ("", ["exec_command=9 m", "exec_command=4 m"]),
+            ("Nine and four metres.", []),
+            ("Piers: nine, four.", []),
+            ("", ['spawn_agent={"agent_id":"cx-9a"}']),
+            ("Wait.", []),
+        ],
+        {"compaction summary": 1, "token_usage_record line": 4},
+    ),
+    "mini_swe_agent.json": (
+        "You mend sheds.",
+        ["The shed leaks."],
+        [("Look.", ["bash=roof"]), ("Mend.", ["bash=dry"])],
+        {"end of the run": 1, "complaint about a reply": 1},
+    ),
+    "mini_swe_agent_responses.json": (
+        "You mend sheds.",
+        ["The shed leaks."],
+        [("Look.", ["bash=roof"]), ("It is dry.", [])],
+        {"end of the run": 1},
+    ),
 }
 
 
@@ -116,6 +140,11 @@ def test_the_engine_drives_it_to_its_end(name: str, tmp_path: Path) -> None:
     made = asyncio.run(work())
     assert made.summary.state == "finished"
     assert made.requests_driven == len([step for step in session.steps if isinstance(step, Reply)])
+
+
+def test_a_codex_compaction_keeps_the_account_that_replaced_the_history() -> None:
+    (account,) = open_session(REQUESTS / "codex_agents" / "rollout-main.jsonl").compactions
+    assert account.text.endswith("Piers: nine, four.")
 
 
 def test_formats_that_only_count_say_so() -> None:

@@ -97,7 +97,7 @@ def test_any_bytes_may_be_cut_or_put_in(path: Path, edits: list[tuple[int, bytes
 
 @settings(max_examples=60, deadline=None)
 @given(
-    kind=st.sampled_from(["agents", "graph", "eval"]),
+    kind=st.sampled_from(["agents", "graph", "eval", "packed"]),
     edits=st.lists(st.tuples(st.integers(0, 60_000), st.binary(min_size=1, max_size=4)), max_size=6),
 )
 def test_any_bytes_of_a_database_or_archive_may_be_spoilt(kind: str, edits: list[tuple[int, bytes]]) -> None:
@@ -107,6 +107,8 @@ def test_any_bytes_of_a_database_or_archive_may_be_spoilt(kind: str, edits: list
             foreign.database(path, (REQUESTS / "agents_sdk.sql").read_text())
         elif kind == "graph":
             foreign.checkpoints(path)
+        elif kind == "packed":
+            foreign.zstandard_archive(path)
         else:
             foreign.eval_archive(path)
         data = bytearray(path.read_bytes())
@@ -137,6 +139,49 @@ packable = st.recursive(
 @given(value=packable)
 def test_message_pack_gives_back_what_was_packed(value: object) -> None:
     assert unpacked(foreign.packed(value)) == value
+
+
+def test_a_checkpoint_that_names_code_runs_none_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every way in which a checkpoint names code names a module that leaves a mark when it is imported."""
+    mark = tmp_path / "was-run"
+    spring = f"open({str(mark)!r}, 'w').close()"
+    (tmp_path / "sprung.py").write_text(f"def trap(*told, **named):\n    {spring}\n\n\n{spring}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    named = ["sprung", "trap", {"type": "ai", "id": "run-x", "content": "x"}, "trap"]
+    values = [{"$ext": kind, "of": named} for kind in range(9)]
+    values += [{"lc": 2, "type": "constructor", "id": ["sprung", "trap"], "kwargs": {"content": "x"}}]
+    rows = [
+        {
+            "thread": "t",
+            "space": "",
+            "id": "1",
+            "type": "msgpack",
+            "value": {"channel_values": {"messages": values}},
+        },
+        {
+            "thread": "t",
+            "space": "",
+            "id": "2",
+            "type": "json",
+            "value": {"channel_values": {"messages": values[9:]}},
+        },
+        {"thread": "t", "space": "", "id": "3", "type": "pickle", "value": "csprung\ntrap\n(tR."},
+    ]
+    described = tmp_path / "described.json"
+    described.write_text(json.dumps({"checkpoints": rows, "writes": rows}))
+    database = foreign.checkpoints(tmp_path / "graph", described)
+    connection = apsw.Connection(str(database))
+    for table, column in (("checkpoints", "checkpoint"), ("writes", "value")):
+        connection.execute(
+            f"UPDATE {table} SET {column} = ? WHERE type = 'pickle'", (b"csprung\ntrap\n(tR.",)
+        )
+    connection.close()
+    (found,) = requests_of(database)
+    assert [row.request for row in found.rows] == ["run-x"]
+    assert "a value of the type 'pickle' was passed over 2 times" in [fault.what for fault in found.broken]
+    assert not mark.exists()
 
 
 uuids = st.sampled_from([f"n{number}" for number in range(8)])

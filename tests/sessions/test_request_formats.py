@@ -82,6 +82,24 @@ EXPECTED: dict[str, tuple[str, Callable[[Path], Path], dict[str, Told]]] = {
             ]
         },
     ),
+    "codex, its sub-agent": (
+        "codex",
+        plain("codex_agents/rollout-side.jsonl"),
+        {"cx-9a": [("cx-9a", CODEX, "subagent", 900, 0, 0, 5, 900, "reported")]},
+    ),
+    "codex, records and a compaction": (
+        "codex",
+        plain("codex_agents/rollout-main.jsonl"),
+        {
+            "cx-9": [
+                ("", CODEX, "main", 100, 0, 3900, 40, 4000, "reported"),
+                ("", CODEX, "main", 50, 3900, 250, 12, 4200, "reported"),
+                ("", CODEX, "compaction", 100, 0, 3000, 9, 3100, "reported"),
+                ("", CODEX, "main", 100, 1500, 400, 20, 2000, "reported"),
+                ("", CODEX, "main", None, None, None, None, None, "missing"),
+            ]
+        },
+    ),
     "chat log": (
         "openai-chat",
         plain("chat_log.jsonl"),
@@ -211,6 +229,38 @@ EXPECTED: dict[str, tuple[str, Callable[[Path], Path], dict[str, Told]]] = {
             ]
         },
     ),
+    "atif with sidechains": (
+        "atif",
+        plain("atif_sides.json"),
+        {
+            "at-2": [
+                ("", CLAUDE, "main", 100, 100, 800, 20, 1000, "reported"),
+                ("ab", CLAUDE, "subagent", 100, 0, 300, 5, 400, "reported"),
+                ("", CLAUDE, "main", 100, 900, 300, 4, 1300, "reported"),
+            ]
+        },
+    ),
+    "mini-swe-agent": (
+        "mini-swe-agent",
+        plain("mini_swe_agent.json"),
+        {
+            "1": [
+                ("", GPT, "main", 500, 0, None, 9, 500, "reported"),
+                ("", GPT, "main", 28, 512, None, 4, 540, "reported"),
+                ("", GPT, "main", 68, 512, None, 11, 580, "reported"),
+            ]
+        },
+    ),
+    "mini-swe-agent, responses": (
+        "mini-swe-agent",
+        plain("mini_swe_agent_responses.json"),
+        {
+            "1": [
+                ("", GPT, "main", 0, 0, 500, 9, 500, "reported"),
+                ("", GPT, "main", 0, 500, 40, 4, 540, "reported"),
+            ]
+        },
+    ),
     "inspect": (
         "inspect",
         lambda folder: foreign.eval_archive(folder / "log"),
@@ -221,6 +271,13 @@ EXPECTED: dict[str, tuple[str, Callable[[Path], Path], dict[str, Told]]] = {
                 ("grader", CLAUDE, "other", 700, None, None, 3, 700, "reported"),
             ],
             "s2 epoch 1": [("", CLAUDE, "main", 40, None, None, 2, 40, "reported")],
+            "s3 epoch 1": [
+                ("", CLAUDE, "main", 10, 0, 900, 5, 910, "reported"),
+                ("diver e", CLAUDE, "subagent", 20, 0, 0, 6, 20, "reported"),
+                ("diver e", CLAUDE, "subagent", 30, 0, 0, 7, 30, "reported"),
+                ("", CLAUDE, "main", 15, 900, 100, 4, 1015, "reported"),
+                ("graded", CLAUDE, "other", 70, 0, 0, 2, 70, "reported"),
+            ],
         },
     ),
     "otel": (
@@ -232,6 +289,18 @@ EXPECTED: dict[str, tuple[str, Callable[[Path], Path], dict[str, Told]]] = {
                 ("", GPT, "main", 300, 1000, 900, 20, 2200, "reported"),
             ],
             "t2": [("", "old-invented", "main", None, None, None, 4, 300, "reported")],
+        },
+    ),
+    "otel, twins": (
+        "otel",
+        plain("otel_twins.json"),
+        {
+            "t9": [
+                ("", CLAUDE, "main", 100, 0, 1500, 3, 1600, "reported"),
+                ("", CLAUDE, "main", None, None, None, 1, 50, "reported"),
+                ("", CLAUDE, "main", None, None, None, 1, 60, "reported"),
+            ],
+            "watch": [("", CLAUDE, "main", 200, 1500, 0, 4, 1700, "reported")],
         },
     ),
     "openai agents": (
@@ -262,6 +331,7 @@ EXPECTED: dict[str, tuple[str, Callable[[Path], Path], dict[str, Told]]] = {
                 ("", None, "main", None, None, None, 3, 70, "reported"),
                 ("", None, "main", None, None, None, None, None, "missing"),
             ],
+            "t3": [("", CLAUDE, "main", 100, 100, 1300, 7, 1500, "reported")],
         },
     ),
     "vercel": (
@@ -325,14 +395,3 @@ def test_a_row_says_how_many_requests_it_sums(tmp_path: Path) -> None:
     (garden,) = requests_of(REQUESTS / "atif.json")
     assert [row.requests for row in garden.rows] == [1, 1, 2, 1]
     assert garden.copies == 1
-
-
-def test_checkpoints_are_data_and_what_is_unknown_is_named(tmp_path: Path) -> None:
-    first, second = requests_of(foreign.checkpoints(tmp_path / "graph"))
-    assert [fault.what for fault in first.broken] == ["an extension of the type 42 was passed over"]
-    assert [fault.what for fault in second.broken] == ["a value of the type 'pickle' was passed over"]
-
-
-def test_a_total_that_the_history_does_not_show_is_told() -> None:
-    (found,) = requests_of(REQUESTS / "swe_agent.traj")
-    assert [fault.what for fault in found.broken] == ["its totals count 3 requests and its history shows 2"]

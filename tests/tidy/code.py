@@ -14,9 +14,9 @@ FACES = ("shiftbook.cli", "shiftbook.inspector", "shiftbook.studies")
 PURE = tuple(f"src/shiftbook/{room}/*.py" for room in ("economics", "projections", "observers", "prompt"))
 
 _HEAVY = """
-anthropic bpe_openai click genai_prices httpx httpx2 hypothesis jinja2 jsonschema mcp mcp_types numpy openai
-opentelemetry procrastinate psycopg pydantic pydantic_ai pytest quicktok referencing rich rs_bpe scipy
-sqlite_vec starlette typer uvicorn xllamacpp
+anthropic backports bpe_openai click genai_prices httpx httpx2 hypothesis jinja2 jsonschema mcp mcp_types
+numpy openai opentelemetry procrastinate psycopg pydantic pydantic_ai pytest quicktok referencing rich rs_bpe
+scipy sqlite_vec starlette typer uvicorn xllamacpp
 """
 LAZY = frozenset(_HEAVY.split())
 """Optional or heavy packages: loaded by whoever needs them, when they are needed."""

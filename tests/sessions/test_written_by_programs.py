@@ -53,6 +53,16 @@ def test_a_codex_session_tells_its_sub_agent_and_its_compaction_apart() -> None:
     assert [row.kind for row in side.rows] == ["subagent"]
 
 
+def test_an_openhands_sub_agent_is_counted_once_though_two_states_tell_of_it() -> None:
+    parent, child = walked(REQUESTS / "openhands_tasks")
+    assert [(row.branch, row.kind, row.usage.prompt) for row in parent.rows] == [
+        ("", "main", 3000),
+        ("task:task_01", "subagent", 900),
+        ("task:task_01", "subagent", 1000),
+    ]
+    assert (child.rows, child.copies) == ((), 2)
+
+
 def test_spans_of_one_call_count_once_and_the_others_are_copies() -> None:
     trace, watch = requests_of(REQUESTS / "otel_twins.json")
     assert (trace.copies, watch.copies) == (2, 0)

@@ -4,7 +4,9 @@ Usage is kept by `usage_id` (the agent, the condenser that writes summaries, oth
 single requests (`token_usages`) is there, they are rows as reported; else the running totals of one
 snapshot after another are differenced, and such a row may cover several requests. `prompt_tokens` includes
 what was read from and written to the cache (LiteLLM's convention). A condensation is a compaction. The
-events of one folder belong to the state beside it and are read for these marks.
+events of one folder belong to the state beside it and are read for these marks. A sub-agent's requests stand
+in its own state and, under a usage id of their own, in that of the conversation it worked for: they count
+once.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ _COUNTS = (
     "reasoning_tokens",
 )
 _KINDS: Mapping[str, Kind] = {"agent": "main", "default": "main", "condenser": "compaction"}
+_SUBAGENTS = ("task:", "delegate:")
+"""How the usage ids open under which a conversation keeps what its sub-agents used."""
 
 
 def recognise(sample: Sequence[Mapping[str, object]]) -> bool:
@@ -126,7 +130,8 @@ class _Conversation:
         at_ms: int | None,
         differenced: bool,
     ) -> None:
-        kind = _KINDS.get(usage_id, "other")
+        side: Kind = "subagent" if usage_id.startswith(_SUBAGENTS) else "other"
+        kind = _KINDS.get(usage_id, side)
         self.draft.row(
             usage,
             line,

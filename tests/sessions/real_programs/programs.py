@@ -44,6 +44,18 @@ OTEL = Environment(
         "anthropic>=2.14,<3",
     ),
 )
+OTEL_OLD = Environment(
+    "otel-old",
+    "pip",
+    (
+        "opentelemetry-instrumentation-anthropic==0.40.*",
+        "opentelemetry-instrumentation-openai==0.40.*",
+        "opentelemetry-sdk<1.35",
+        "anthropic<0.60",
+        "openai<2",
+        "httpx<1",
+    ),
+)
 MINI = Environment("mini", "pip", ("mini-swe-agent>=2.4,<3",))
 OPENHANDS = Environment(
     "openhands", "pip", ("openhands-sdk>=1.58,<2", "openhands-tools>=1.58,<2"), python=(3, 12)
@@ -75,6 +87,7 @@ PROGRAMS: tuple[Program, ...] = (
         unequal=dict.fromkeys(("prompt", "output", "reasoning"), ESTIMATED),
     ),
     Program("langgraph", "langgraph", LANGGRAPH, "langgraph_threads.py", threads, kinds={"subagent": 2}),
+    Program("langgraph-delta", "langgraph", LANGGRAPH, "langgraph_delta.py", piers),
     Program(
         "inspect-openai",
         "inspect",
@@ -96,12 +109,32 @@ PROGRAMS: tuple[Program, ...] = (
         kinds={"subagent": 4, "other": 2},
     ),
     Program(
+        "otel-old-openai",
+        "otel",
+        OTEL_OLD,
+        "otel_spans.py",
+        three,
+        arguments=("openai",),
+        unequal=dict.fromkeys(
+            ("prompt", "read", "output"), "this version writes no usage of the streamed call: it is missing"
+        ),
+    ),
+    Program(
+        "otel-old-anthropic",
+        "otel",
+        OTEL_OLD,
+        "otel_spans.py",
+        three,
+        arguments=("anthropic",),
+        anthropic=True,
+    ),
+    Program(
         "otel-openai",
         "otel",
         OTEL,
         "otel_spans.py",
         three,
-        arguments=("openai",),
+        arguments=("openai_v2",),
         unequal={"read": "this version writes no count of cached tokens"},
     ),
     Program("otel-anthropic", "otel", OTEL, "otel_spans.py", three, arguments=("anthropic",), anthropic=True),
@@ -138,7 +171,16 @@ PROGRAMS: tuple[Program, ...] = (
         arguments=("litellm_response",),
         waived=("item field",),
     ),
-    Program("openhands", "openhands", OPENHANDS, "openhands_conversation.py", openhands),
+    Program(
+        "openhands",
+        "openhands",
+        OPENHANDS,
+        "openhands_conversation.py",
+        openhands,
+        kinds={"subagent": 2, "compaction": 1},
+        compactions=1,
+        waived=("second answer", "tool choice"),
+    ),
     Program(
         "vercel",
         "vercel-ui",

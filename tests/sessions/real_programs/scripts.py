@@ -114,11 +114,23 @@ def claude() -> Script:
 
 
 def openhands() -> Script:
-    return [
-        calls(call("terminal", {"command": "echo 9 m"}), call("terminal", {"command": "echo 8 m"})),
-        say("Nine and eight metres."),
-        call("finish", {"message": "Done."}),
-    ]
+    """Two commands, a sub-agent that runs one, more words until older ones are condensed."""
+
+    def turn(exchange: Exchange) -> Turn:
+        said = exchange.said
+        words = json.dumps(said.get("input", said.get("messages"))[-1])
+        if not said.get("tools"):
+            return say("Piers were sounded.")
+        if "Look at the ground." in words and "tool" not in words:
+            return call("terminal", {"command": "echo sand"})
+        if "How deep" in words:
+            return calls(call("terminal", {"command": "echo 9 m"}), call("terminal", {"command": "echo 8 m"}))
+        if "And the ground" in words:
+            task = {"description": "Look", "prompt": "Look at the ground.", "subagent_type": "diver"}
+            return call("task", task)
+        return say("So it is.")
+
+    return turn
 
 
 def shell() -> Script:

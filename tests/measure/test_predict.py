@@ -69,7 +69,7 @@ def test_reasoning_dropped_from_the_end_leaves_the_cache_warm():
 def test_what_a_prediction_cannot_know_is_counted_and_given_its_reason():
     changed = held([row(50_000, 0), row(51_000, 16_000, minute=1, line=2)])
     assert (changed.unseen, changed.changed) == (1, 1)
-    assert "changed something near the front" in reasons(changed)[0]
+    assert "lost within its life while the prompt grew, 1 x" in reasons(changed)[0]
     outlived = held([row(50_000, 0), row(51_000, 50_000, minute=6, line=2)])
     assert (outlived.false, outlived.outlived) == (1, 1)
     assert "still held" in reasons(outlived)[0]

@@ -2,9 +2,11 @@
 
 Each branch is played through the vendor's rule as a prompt that grows at its end: a fixed part, one block a
 request. A fall of less than a fifth takes from the end what no marker had kept (reasoning that is not sent
-again); a greater one keeps the fixed part alone (a compaction). Another model shares nothing. What was read
-from the cache is never looked at: of usage only the size of each prompt and, once a session, how long writes
-were to live.
+again); a greater one keeps the fixed part alone (a compaction). Another model shares nothing. Where the
+reader of a format marks that reasoning was switched or that the program began anew, the messages are lost and
+the fixed part stays; the blocks of a reply count for how far the vendor looks back. What was read from the
+cache is never looked at: of usage only the size of each prompt and, once a session, how long writes were to
+live.
 
 The truth, by recorded usage alone, is `warmth.is_missed`. Three things make a prediction fail, and are told
 apart by the recording: the client changed what stands near the front of its prompt (`changed`), the cache
@@ -60,6 +62,7 @@ class Held:
 def predicted_reads(branches: Sequence[Series], life: str) -> dict[tuple[str, int], int]:
     """Tokens that each request (branch, its number from 0) would have read from the cache."""
     prompts = {each.branch: _prompts(each) for each in branches}
+    settings = {each.branch: _settings(each) for each in branches}
     order = sorted(
         (point.at_ms or 0, at, number)
         for at, each in enumerate(branches)
@@ -77,8 +80,9 @@ def predicted_reads(branches: Sequence[Series], life: str) -> dict[tuple[str, in
         blocks = prompts[series.branch][number]
         before = len(prompts[series.branch][number - 1]) - 1 if number else None
         previous = before if before is not None and before < len(blocks) else None
+        setting = settings[series.branch][number]
         markers = four_markers(fixed_end=0, brief_end=None, previous_end=previous, end=len(blocks) - 1)
-        count = rules[model].take(CacheRequest(at_ms / 1000, blocks, markers, scope=model))
+        count = rules[model].take(CacheRequest(at_ms / 1000, blocks, markers, scope=model, settings=setting))
         reads[series.branch, number] = count.read
     return reads
 
@@ -134,8 +138,21 @@ def _prompts(series: Series) -> list[tuple[CacheBlock, ...]]:
         if size < held:
             blocks = [start] if size < COLLAPSED * held else _shrunk(blocks, size)
             held = sum(each.tokens for each in blocks)
+        small = (series.points[number - 1].row.blocks or 1) - 1 if number else 0
+        blocks += [CacheBlock(f"{series.branch} {number} {each}", 0) for each in range(small)]
         blocks = [*blocks, CacheBlock(f"{series.branch} {number}", size - held, anchor=True)]
         told.append(tuple(blocks))
+    return told
+
+
+def _settings(series: Series) -> list[str]:
+    """What a file's marks say of the settings behind each request; a change of them loses the messages."""
+    told: list[str] = []
+    for point in series.points:
+        before = [mark for mark in series.marks if mark.line < point.row.line]
+        reasoning = [mark.by or "" for mark in before if mark.what == "reasoning"]
+        starts = sum(mark.what == "restart" for mark in before)
+        told.append(f"{starts} {reasoning[-1] if reasoning else 'on'}")
     return told
 
 
@@ -185,8 +202,8 @@ def reasons(held: Held) -> list[str]:
     told: list[str] = []
     if held.changed:
         told.append(
-            f"lost within its life while the prompt grew, {held.changed} x: the client changed something "
-            "near the front, which neither stamps nor sizes show"
+            f"lost within its life while the prompt grew, {held.changed} x: neither sizes and stamps nor the "
+            "marks of the file account for it"
         )
     if held.unseen > held.changed:
         told.append(f"lost after its life and predicted as held, {held.unseen - held.changed} x")

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 _HEAD = re.compile(rb'\{(?:"[A-Za-z_]+":(?:"[^"\\]*"|null|true|false|[0-9]+),)*')
 _USAGE, _COMPACT, _UUID = b'"usage"', b"ompact", b'"uuid"'
 _SPOKEN = (b'"type":"assistant"', b'"type":"user"', b'"type":"system"')
+_RESULT = b'"tool_use_id"'
 _SHORT_BYTES = 1_500
 """Below this length parsing takes no longer."""
 
@@ -34,6 +35,8 @@ def glance(line: bytes) -> Mapping[str, object] | None:
     if at < 0:
         other = b'"type":"' in plain and not any(kind in plain for kind in _SPOKEN)
         return _fields(plain) if other else None
+    if _RESULT not in line:
+        return None  # a person's words, which may switch a setting
     if b'"type":"user",' not in plain or b'"parentUuid":' not in plain or b'"isSidechain":' not in plain:
         return None
     start = at + len(_UUID) + 2

@@ -13,6 +13,7 @@ A line is parsed only where `sessions.claude_lines` cannot tell what rows need o
 
 A `compact_boundary` line marks a compaction, and so does a summary line that has none before it. A
 compaction without any line (the tool clears old results silently) is left to who looks at the figures.
+What a file shows of reasoning switched on or off, and of a program that began anew, is marked as well.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field
 
 from shiftbook.economics.usage_forms import anthropic, anthropic_passes
 from shiftbook.sessions.claude_lines import glance
+from shiftbook.sessions.claude_settings import ClaudeSettings, blocks_of
 from shiftbook.sessions.loose import inner, stamp_ms, text, whole
 from shiftbook.sessions.normal import RecordedUsage
 from shiftbook.sessions.requests import Kind, RecordedRequests
@@ -50,6 +52,7 @@ class _Request:
     usage: Mapping[str, object] | None = None
     nodes: list[int] = field(default_factory=list)
     branch: str = ""
+    blocks: int = 0
 
 
 @dataclass(slots=True)
@@ -104,6 +107,7 @@ class _File:
         self._by_message: dict[str, str] = {}
         self._lines = {False: 0, True: 0}
         self._boundary_open = False
+        self._settings = ClaudeSettings()
 
     @property
     def faults(self) -> Faults:
@@ -131,6 +135,8 @@ class _File:
             if value.get("isCompactSummary") is True and not self._boundary_open:
                 self._draft.mark("compaction", line, at_ms=stamp_ms(value, "timestamp"))
             self._boundary_open = False
+            if not side:
+                self._settings.user(value, line)
         elif kind == "system":
             self._boundary(value, line)
 
@@ -150,6 +156,8 @@ class _File:
         if model == "<synthetic>" or value.get("isApiErrorMessage") is True:
             return
         self._lines[side] += 1
+        if not side:
+            self._settings.reply(value, line)
         request, message_id = text(value, "requestId"), text(message, "id")
         if request is not None:
             key = f"request {request}"
@@ -169,6 +177,7 @@ class _File:
                 agent=text(value, "agentId"),
                 side=side,
             )
+        found.blocks += blocks_of(value)
         usage = inner(message, "usage")
         if usage:
             found.usage = usage
@@ -180,6 +189,10 @@ class _File:
         self._links.settle()
         all_side = self._lines[True] > 0 and self._lines[False] == 0
         self._lay_branches()
+        for line, on in self._settings.switches():
+            self._draft.mark("reasoning", line, by="on" if on else "off")
+        for line in self._settings.restarts():
+            self._draft.mark("restart", line)
         copied: _Request | None = None
         for request in self._requests.values():
             if request.request and self._seen.again(NAME, request.key):
@@ -217,6 +230,7 @@ class _File:
             request=request.request or None,
             branch=branch,
             kind=kind,
+            blocks=request.blocks or None,
         )
 
     def _lay_branches(self) -> None:

@@ -18,7 +18,9 @@ Kind = Literal["main", "subagent", "compaction", "other"]
 UsageSource = Literal["reported", "differenced", "estimated", "missing"]
 """Usage as the file has it; the difference of two running totals; our meter over visible text; not at all."""
 
-MarkKind = Literal["compaction", "rewind", "resume"]
+MarkKind = Literal["compaction", "rewind", "resume", "reasoning", "restart"]
+"""The first three explain a step down. Reasoning was switched ("on" or "off" in `by`) or the program began
+anew after this line: the messages of the next prompt are not in the cache, however small the change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class RequestRow:
     `branch` tells prompts apart that grow on their own: "" is the main line, else a sub-agent's or a rewound
     branch's name. `at_ms` is Unix time in milliseconds. `line` is as in `sessions.normal`. `requests` is 1
     save where a format gives only the sum over several: such a row can be priced, but tells no prompt's size.
+    `blocks` are the content blocks that the reply and the answers to its calls put into the next prompt.
     """
 
     branch: str
@@ -39,11 +42,12 @@ class RequestRow:
     source: UsageSource
     line: int
     requests: int = 1
+    blocks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What explains a step down between two requests. `tokens` is what the prompt held before it."""
+    """What explains a step down between two requests, or a lost cache. `tokens`: the prompt's size before."""
 
     what: MarkKind
     at_ms: int | None

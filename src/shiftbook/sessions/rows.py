@@ -114,10 +114,13 @@ class RowDraft:
         kind: Kind = "main",
         source: UsageSource | None = None,
         requests: int = 1,
+        blocks: int | None = None,
     ) -> None:
         """One request. Without `source` it is "reported"; when `usage` holds nothing it is "missing"."""
         told = source_of(usage) if source is None or usage == MISSING else source
-        self._rows.append(RequestRow(branch, request, at_ms, model, kind, usage, told, line, requests))
+        self._rows.append(
+            RequestRow(branch, request, at_ms, model, kind, usage, told, line, requests, blocks)
+        )
 
     def was(self, kind: Kind) -> None:
         """The last row was of this kind: some files tell it only afterwards."""

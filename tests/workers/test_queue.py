@@ -12,7 +12,7 @@ from shiftbook.errors import AgentMistake, BadInput, StoreError, UnknownRun
 from shiftbook.journal.open import open_store
 from shiftbook.journal.postgres_database import Database
 from shiftbook.journal.postgres_inbox import put_in
-from shiftbook.workers import open_queue
+from shiftbook.workers import Worker, open_queue
 from shiftbook.workers.queue import QUEUE_NAME_MAX, UPKEEP, queue_of
 from tests.proxy import proxy
 from tests.workers.ground import (
@@ -211,9 +211,30 @@ def test_two_programs_that_make_the_queue_at_once_make_one() -> None:
         made = await asyncio.gather(*(open_queue(store, create=True) for store in stores))
         assert None not in made
         with raw(address) as connection:
-            assert connection.execute("SELECT number FROM layout").fetchall() == [(1,)]
+            assert connection.execute("SELECT number FROM layout").fetchall() == [(1,), (2,)]
         for store in stores:
             await store.close()
+
+    with fresh_database() as address:
+        asyncio.run(main(address))
+
+
+def test_an_older_queue_is_brought_up_to_date_by_several_at_once_while_a_worker_works_on() -> None:
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue:
+            await entered(queue, shop(), "one")
+            with raw(address) as connection:  # back to what the release before has made
+                connection.execute("ALTER TABLE queued_runs DROP COLUMN share, DROP COLUMN since")
+                connection.execute("DELETE FROM layout WHERE number > 1")
+            stores = [await open_store(address) for _ in range(3)]
+            assert None not in await asyncio.gather(*(open_queue(store) for store in stores))
+            with raw(address) as connection:
+                assert connection.execute("SELECT number FROM layout").fetchall() == [(1,), (2,)]
+            at_work = Worker(queue, load=lambda reference: shop())
+            await at_work.wake("one")
+            assert at_work.counts.rested == 1
+            for store in stores:
+                await store.close()
 
     with fresh_database() as address:
         asyncio.run(main(address))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 from shiftbook.clock import this_process
 from shiftbook.entries import RunRested
+from shiftbook.tools.contract import Tool
 from shiftbook.workers import Queue
-from shiftbook.workers.shares import Gate, Shares
+from shiftbook.workers.shares import Gate, ShareFull, Shares
 from tests.workers.ground import (
     PATIENCE_S,
     REFERENCE,
     check,
     entered,
+    fetched,
     queue_at,
     raw,
     shop,
@@ -22,6 +25,16 @@ from tests.workers.ground import (
     whats,
 )
 from tests.workers.test_worker import RUN, Middle, on_postgres, worker
+
+
+def fetched_all(address: str) -> list[str]:
+    """The runs whose wakes workers would get now, in order; the wakes are gone then."""
+    runs: list[str] = []
+    while (run := fetched(address)) is not None:
+        runs.append(run)
+    with raw(address) as connection:
+        connection.execute("DELETE FROM procrastinate_jobs")
+    return runs
 
 
 def test_a_share_that_is_used_up_puts_a_run_off_and_frees_itself() -> None:
@@ -37,12 +50,16 @@ def test_a_share_that_is_used_up_puts_a_run_off_and_frees_itself() -> None:
             other = worker(second, middle.agent, shares=shares)
             await other.wake("two")
             assert state_of(address, "two")["why"] == "the tenant tenant:a has 1 at work, of 1 allowed"
-            assert 0 < state_of(address, "two")["wait_s"] < 10
+            assert fetched_all(address) == ["one", "two", "three"]
+            assert await queue.due() == 0, "a parked run costs nothing"
+            await other.wake("two")
+            assert fetched_all(address) == [], "there is still no room for it"
             middle.go.set()
             await other.wake("three")
             await asyncio.wait_for(wake, PATIENCE_S)
+            assert fetched_all(address) == ["two"], "who ends a run wakes the next"
             await other.wake("two")
-            assert (other.counts.full, other.counts.rested) == (1, 2)
+            assert (other.counts.full, other.counts.rested) == (2, 2)
             await busy._gate.close()
             await other._gate.close()
 
@@ -57,9 +74,9 @@ def test_a_claim_whose_connection_dies_in_the_end_leaves_no_lease_that_nobody_wo
             claim = busy._gate.claim
 
             @asynccontextmanager
-            async def cut(agent: str, tags: Sequence[str]) -> AsyncIterator[str | None]:
-                async with claim(agent, tags) as full:
-                    yield full  # Within, the lease is taken; then the server ends the connection.
+            async def cut(agent: str, tags: Sequence[str]) -> AsyncIterator[None]:
+                async with claim(agent, tags):
+                    yield  # Within, the lease is taken; then the server ends the connection.
                     assert busy._gate._database is not None
                     pid = busy._gate._database.connection.info.backend_pid
                     with raw(address) as connection:
@@ -86,8 +103,8 @@ def test_two_workers_that_claim_in_the_same_moment_do_not_pass_a_limit() -> None
             let_in: list[str] = []
 
             async def claim(queue: Queue, gate: Gate, run: str) -> None:
-                async with gate.claim(f"{REFERENCE}?cap=9000", ()) as full:
-                    if full is None:
+                with suppress(ShareFull):
+                    async with gate.claim(f"{REFERENCE}?cap=9000", ()):
                         await queue.store.leases.take(run, this_process(), 30_000)
                         let_in.append(run)
 
@@ -97,3 +114,102 @@ def test_two_workers_that_claim_in_the_same_moment_do_not_pass_a_limit() -> None
                 await gate.close()
 
     on_postgres(main)
+
+
+def test_who_waits_for_a_share_goes_by_priority_and_then_by_age_and_keeps_his_place() -> None:
+    """A run that another got ahead of is the next one all the same; none waits for ever."""
+
+    async def main(address: str) -> None:
+        middle = Middle()
+        async with queue_at(address) as queue:
+            for run, priority in (("busy", 0), ("old", 0), ("young", 0), ("dear", 5)):
+                await entered(queue, middle.agent, run, priority=priority)
+            fetched_all(address)
+            at_work = worker(queue, middle.agent, shares=Shares(per_agent=1))
+            wake = asyncio.create_task(at_work.wake("busy"))
+            await middle.reached()
+            for run in ("old", "young", "dear", "old"):
+                await at_work.wake(run)
+            assert at_work.counts.full == 4
+            assert await at_work._gate.wake_parked(queue, REFERENCE, ()) == 0
+            middle.go.set()
+            await asyncio.wait_for(wake, PATIENCE_S)
+            order = []
+            for _ in range(3):
+                (run,) = fetched_all(address)
+                order.append(run)
+                await at_work.wake(run)
+            assert order == ["dear", "old", "young"]
+            assert fetched_all(address) == []
+            await at_work._gate.close()
+
+    on_postgres(main)
+
+
+def test_the_room_of_a_worker_that_died_is_given_on_by_the_upkeep() -> None:
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue:
+            for run in ("dead", "next", "third"):
+                await entered(queue, shop(), run, tags=["tenant:a"])
+            fetched_all(address)
+            lease = await queue.store.leases.take("dead", this_process(), 30_000)
+            at_work = worker(queue, shares=Shares(per_tenant=1))
+            for run in ("next", "third"):
+                await at_work.wake(run)
+            assert await at_work._gate.wake_all_parked(queue) == 0
+            await queue.store.leases.give_back(lease)  # as good as run out
+            assert await at_work._gate.wake_all_parked(queue) == 1
+            assert fetched_all(address) == ["next"]
+            await at_work._gate.close()
+
+    on_postgres(main)
+
+
+def test_a_toolbox_that_is_slow_to_open_holds_up_nobody_elses_claim_and_a_full_share_opens_none() -> None:
+    async def main(address: str) -> None:
+        slow = SlowBox()
+        boxed = replace(shop(), toolboxes=(slow,))
+        async with queue_at(address) as queue, queue_at(address) as second:
+            for run in ("slow", "quick", "late"):
+                await entered(queue, shop(), run)
+            shares = Shares(per_agent=1)
+            first, other = worker(queue, boxed, shares=shares), worker(second, shares=shares)
+            wake = asyncio.create_task(first.wake("slow"))
+            await asyncio.wait_for(slow.opening.wait(), PATIENCE_S)
+            await asyncio.wait_for(other.wake("quick"), PATIENCE_S)
+            assert other.counts.rested == 1
+            lease = await queue.store.leases.take("quick", this_process(), 30_000)
+            await first.wake("late")
+            assert (first.counts.full, slow.opened) == (1, 0)
+            slow.go.set()
+            await asyncio.wait_for(wake, PATIENCE_S)
+            assert (first.counts.full, slow.opened, slow.closed) == (2, 1, 1), (
+                "it is counted again under the lock"
+            )
+            await queue.store.leases.give_back(lease)
+            for each in (first, other):
+                await each._gate.close()
+
+    on_postgres(main)
+
+
+class SlowBox:
+    """A toolbox that opens when a test lets it."""
+
+    tools: tuple[Tool, ...] = ()
+    stale = False
+
+    def __init__(self) -> None:
+        self.opening, self.go = asyncio.Event(), asyncio.Event()
+        self.opened = self.closed = 0
+
+    async def open(self) -> None:
+        self.opening.set()
+        await self.go.wait()
+        self.opened += 1
+
+    async def close(self) -> None:
+        self.closed += 1
+
+    async def refresh(self) -> None:
+        """Nothing changes."""

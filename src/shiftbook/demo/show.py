@@ -22,6 +22,7 @@ from typing import Any
 from shiftbook.clock import Clock, SystemClock
 from shiftbook.demo import desk
 from shiftbook.demo.receiver import AFTER, BEFORE
+from shiftbook.ending import end
 from shiftbook.errors import ShiftbookError
 from shiftbook.journal.open import open_store
 from shiftbook.verify import verify
@@ -97,8 +98,7 @@ async def _killed_at_cue(receiver: Process, words: list[str], place: Mapping[str
     cue = asyncio.create_task(_hear(receiver))
     await asyncio.wait({ended, cue}, return_when=asyncio.FIRST_COMPLETED)
     if not cue.done():
-        cue.cancel()
-        await asyncio.wait({cue})
+        await end(cue)
         _, errors = await ended
         if child.returncode != 0:
             last = errors.decode("utf-8", "replace").strip().splitlines()[-1:]

@@ -40,10 +40,13 @@ class PostgresStore:
         self._clock = clock
 
     async def reopen(self) -> PostgresStore:
-        """The same database once more, with one connection, for another thread's loop."""
-        return await _opened(
-            self._address, self._clock, create=False, read_only=False, most=1, away_ms=AWAY_MS_REOPENED
-        )
+        """The same database once more, with one connection, for another thread's loop.
+
+        Nothing is asked of it: it was looked at when this store was opened, and a newer release that has
+        brought its layout up to date since must not cost a run its lease.
+        """
+        connections = Connections(self._address, self._clock, most=1, away_ms=AWAY_MS_REOPENED)
+        return PostgresStore(self._address, connections, self._clock)
 
     async def close(self) -> None:
         """Let go of the server; followers are told."""
@@ -64,24 +67,11 @@ async def open_postgres(
 
     `connections` bounds the pool; a job waits at most `away_ms` for a database that is away.
     """
-    return await _opened(
-        parse_address(address), clock, create=create, read_only=read_only, most=connections, away_ms=away_ms
-    )
-
-
-async def _opened(
-    address: PostgresAddress,
-    clock: Clock,
-    *,
-    create: bool,
-    read_only: bool,
-    most: int,
-    away_ms: int = AWAY_MS,
-) -> PostgresStore:
-    connections = Connections(address, clock, read_only=read_only, most=most, away_ms=away_ms)
+    parsed = parse_address(address)
+    pool = Connections(parsed, clock, read_only=read_only, most=connections, away_ms=away_ms)
     try:
-        await connections.open(partial(prepare, create=create, read_only=read_only))
+        await pool.open(partial(prepare, create=create, read_only=read_only))
     except BaseException:
-        await connections.close()
+        await pool.close()
         raise
-    return PostgresStore(address, connections, clock)
+    return PostgresStore(parsed, pool, clock)

@@ -128,19 +128,21 @@ async def read_standing(database: Database, number: int, run: str) -> Standing:
 
 
 async def write_standing(database: Database, number: int, standing: Standing) -> None:
-    """List a run where it stands now."""
+    """List a run where it stands now, with its tags; in one statement."""
+    tags = [*standing.tags]
     await database.run(
+        "WITH listed AS ("
         "INSERT INTO shiftbook.runs (number, agent, state, ended, opened_ms) VALUES (%s, %s, %s, %s, %s) "
         "ON CONFLICT (number) DO UPDATE SET agent = excluded.agent, state = excluded.state, "
-        "ended = excluded.ended, opened_ms = excluded.opened_ms",
-        (number, standing.agent, standing.state, standing.ended, standing.opened_ms),
-    )
-    await database.run(
-        "WITH wanted AS (SELECT tag, place FROM unnest(%s::text[]) WITH ORDINALITY AS each (tag, place)), "
+        "ended = excluded.ended, opened_ms = excluded.opened_ms), "
+        "wanted AS (SELECT tag, place FROM unnest(%s::text[]) WITH ORDINALITY AS each (tag, place)), "
         "gone AS (DELETE FROM shiftbook.tags WHERE run = %s AND place > cardinality(%s::text[])) "
         "INSERT INTO shiftbook.tags (run, place, tag) SELECT %s, place, tag FROM wanted "
         "ON CONFLICT (run, place) DO UPDATE SET tag = excluded.tag",
-        ([*standing.tags], number, [*standing.tags], number),
+        (
+            *(number, standing.agent, standing.state, standing.ended, standing.opened_ms),
+            *(tags, number, tags, number),
+        ),
     )
 
 

@@ -11,13 +11,16 @@ import asyncio
 import selectors
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from shiftbook.clock import Clock
 from shiftbook.errors import StoreError
 from shiftbook.journal.postgres_address import PostgresAddress, driver
 from shiftbook.journal.postgres_database import Database, Known, connect
 from shiftbook.journal.postgres_errors import closed, door_code, lost, not_connected, translated
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
 
 T = TypeVar("T")
 Job = Callable[[Database], Awaitable[T]]
@@ -141,7 +144,7 @@ class Connections:
     async def _borrow(self) -> Database:
         while self._free:
             database = self._free.pop()
-            if database.is_alive and not _has_news(database):
+            if database.is_alive and not has_news(database.connection):
                 database.uncertain = False
                 return database
             await database.connection.close()
@@ -166,8 +169,8 @@ def _is_lost(database: Database, error: Exception) -> bool:
     return isinstance(error, OSError) or bool(database.connection.closed or database.connection.broken)
 
 
-def _has_news(database: Database) -> bool:
-    # An idle connection has nothing to read, unless the server has said goodbye.
+def has_news(connection: AsyncConnection[Any]) -> bool:
+    """Whether there is something to read on an idle connection: a server writes there to say goodbye."""
     with selectors.DefaultSelector() as selector:
-        selector.register(database.connection.fileno(), selectors.EVENT_READ)
+        selector.register(connection.fileno(), selectors.EVENT_READ)
         return bool(selector.select(0))

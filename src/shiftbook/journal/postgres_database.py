@@ -56,6 +56,12 @@ class Known:
         self.numbers: dict[str, int] = {}
         self.standings: dict[int, tuple[int, Standing]] = {}
 
+    def learn_number(self, run: str, number: int) -> None:
+        """Remember a run's number."""
+        if len(self.numbers) >= KNOWN_MAX:
+            self.numbers.clear()
+        self.numbers[run] = number
+
     def learn(self, number: int, position: int, standing: Standing) -> None:
         """Remember where a run stands at a position."""
         if len(self.standings) >= KNOWN_MAX:
@@ -107,17 +113,12 @@ class Database:
             if not found:
                 raise UnknownRun(run)
             number = int(found[0][0])
-            if len(self.known.numbers) >= KNOWN_MAX:
-                self.known.numbers.clear()
-            self.known.numbers[run] = number
+            self.known.learn_number(run, number)
         return number
 
-    async def now_ms(self) -> int:
-        """The database's time: the server's, or in a test the test's."""
-        if not isinstance(self.clock, SystemClock):
-            await self.rows("SELECT set_config('shiftbook.now_ms', %s, true)", (str(self.clock.now_ms()),))
-        ((now,),) = await self.rows("SELECT shiftbook.now_ms()")
-        return int(now)
+    def time_ms(self, told_ms: int) -> int:
+        """The database's time: the server's as it was told (`shiftbook.now_ms()`), in a test the test's."""
+        return int(told_ms) if isinstance(self.clock, SystemClock) else self.clock.now_ms()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:

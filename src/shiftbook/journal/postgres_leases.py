@@ -1,12 +1,14 @@
 """Leases in PostgreSQL: taken, renewed and given back by the server's time, with an epoch that only grows.
 
-Each is decided under a lock on the run's row. A holder on this host whose process is gone is replaced at
-once; any other is waited for. A checksum over the row tells what was changed behind Shiftbook's back, since
-a lower epoch would let a fenced writer in again.
+A lease is read, and set where it is still what was read: two statements and no open transaction, so that a
+holder that freezes in between keeps nobody from the run. A holder on this host whose process is gone is
+replaced at once; any other is waited for. A checksum over the row tells what was changed behind Shiftbook's
+back, since a lower epoch would let a fenced writer in again; by it the row is known to be what was read.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from shiftbook.clock import Holder, is_alive
@@ -51,42 +53,40 @@ async def take(database: Database, run: str, holder: Holder, lease_ms: int, new:
     """Take a lease that is free, or whose holder is gone."""
     if new:
         check_run_id(run)
-    async with database.transaction():
-        opened = new and await _open(database, run)
-        number, found, mail = await look_whole(database, run, lock=True)
-        if opened:
-            row = LeaseRow(run, max(above, 0) + 1, holder, await database.now_ms() + lease_ms)
-            return await _set(database, number, row, mail)
-        last = await database.rows(
-            "SELECT epoch FROM shiftbook.entries WHERE run = %s ORDER BY position DESC LIMIT 1", (number,)
-        )
-        if new and (last or await _was_used(database, number)):
+        await _open(database, run)
+    while True:
+        seen = await _look(database, run)
+        if new and (seen.last is not None or await _was_used(database, seen.number)):
             raise RunExists(f"Run {run} exists already; resume it, or choose another id.")
-        if not new and not last:
+        if not new and seen.last is None:
             raise UnknownRun(run)
-        now = await database.now_ms()
-        if found.holder is not None and found.until_ms > now and is_alive(found.holder) is not False:
-            raise Held(run, str(found.holder), found.until_ms - now)
-        epoch = max(found.epoch, above, last[0][0] if last else 0) + 1
-        return await _set(database, number, LeaseRow(run, epoch, holder, now + lease_ms), mail)
+        held, now_ms = seen.row, seen.now_ms
+        if held.holder is not None and held.until_ms > now_ms and is_alive(held.holder) is not False:
+            raise Held(run, str(held.holder), held.until_ms - now_ms)
+        epoch = max(held.epoch, above, seen.last or 0) + 1
+        if await _swap(database, seen, LeaseRow(run, epoch, holder, now_ms + lease_ms)):
+            return Lease(run, epoch, now_ms + lease_ms)
 
 
 async def renew(database: Database, lease: Lease, lease_ms: int) -> Lease:
     """Hold on, unless the lease was taken over or given back."""
-    async with database.transaction():
-        number, found, mail = await look_whole(database, lease.run, lock=True)
-        if found.epoch != lease.epoch or found.holder is None:
-            raise Fenced(lease.run, lease.epoch, found.epoch)
-        until = await database.now_ms() + lease_ms
-        return await _set(database, number, LeaseRow(lease.run, lease.epoch, found.holder, until), mail)
+    while True:
+        seen = await _look(database, lease.run)
+        if seen.row.epoch != lease.epoch or seen.row.holder is None:
+            raise Fenced(lease.run, lease.epoch, seen.row.epoch)
+        until_ms = seen.now_ms + lease_ms
+        if await _swap(database, seen, LeaseRow(lease.run, lease.epoch, seen.row.holder, until_ms)):
+            return Lease(lease.run, lease.epoch, until_ms)
 
 
 async def give_back(database: Database, lease: Lease) -> None:
     """End a lease that is still ours."""
-    async with database.transaction():
-        number, found, mail = await look_whole(database, lease.run, lock=True)
-        if found.epoch == lease.epoch and found.holder is not None:
-            await _set(database, number, LeaseRow(lease.run, lease.epoch, None, 0), mail)
+    while True:
+        seen = await _look(database, lease.run)
+        if seen.row.epoch != lease.epoch or seen.row.holder is None:
+            return
+        if await _swap(database, seen, LeaseRow(lease.run, lease.epoch, None, 0)):
+            return
 
 
 async def look(database: Database, run: str) -> LeaseRow:
@@ -104,13 +104,63 @@ async def look_whole(database: Database, run: str, *, lock: bool = False) -> tup
     )
     if not found:
         raise UnknownRun(run)
-    number, name, epoch, host, pid, started, until_ms, mail, checksum = found[0]
+    return _checked(*found[0])
+
+
+def _checked(
+    number: int,
+    run: str,
+    epoch: int,
+    host: str | None,
+    pid: int,
+    started: str,
+    until_ms: int,
+    mail: int,
+    checksum: bytes,
+) -> tuple[int, LeaseRow, int]:
     if checksum == b"" and epoch == 0:
-        return number, LeaseRow(name, 0, None, 0), 0
-    row = LeaseRow(name, epoch, None if host is None else Holder(host, pid, started), until_ms)
+        return number, LeaseRow(run, 0, None, 0), 0
+    row = LeaseRow(run, epoch, None if host is None else Holder(host, pid, started), until_ms)
     if lease_checksum(number, row, mail) != checksum:
         raise Damaged(f"The lease of run {run} is damaged: its row is not what was written.")
     return number, row, mail
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A run's lease as it was at one moment of the server's time; `last` is the epoch of its last entry."""
+
+    number: int
+    row: LeaseRow
+    mail: int
+    checksum: bytes
+    now_ms: int
+    last: int | None
+
+
+async def _look(database: Database, run: str) -> _Seen:
+    if not RUN_ID.fullmatch(run):
+        raise UnknownRun(run)
+    found = await database.rows(
+        f"SELECT {_COLUMNS}, shiftbook.now_ms(), (SELECT entries.epoch FROM shiftbook.entries "
+        "WHERE entries.run = leases.number ORDER BY position DESC LIMIT 1) "
+        "FROM shiftbook.leases WHERE leases.run = %s",
+        (run,),
+    )
+    if not found:
+        raise UnknownRun(run)
+    (*columns, now_ms, last) = found[0]
+    number, row, mail = _checked(*columns)
+    database.known.learn_number(run, number)
+    return _Seen(number, row, mail, columns[-1], database.time_ms(now_ms), last)
+
+
+async def _swap(database: Database, seen: _Seen, row: LeaseRow) -> bool:
+    """Set a lease that is still what was seen; False when it is not."""
+    database.uncertain = True
+    changed = await _set(database, seen.number, row, seen.mail, where=seen.checksum)
+    database.uncertain = False
+    return changed == 1
 
 
 async def count_mail(database: Database, number: int, row: LeaseRow, mail: int) -> int:
@@ -119,14 +169,12 @@ async def count_mail(database: Database, number: int, row: LeaseRow, mail: int) 
     return mail + 1
 
 
-async def _open(database: Database, run: str) -> bool:
-    """Give a run its number; False when it has one. Who comes second waits here for who came first."""
-    return bool(
-        await database.run(
-            "INSERT INTO shiftbook.leases (run, epoch, until_ms, mail, checksum) "
-            "VALUES (%s, 0, 0, 0, '') ON CONFLICT (run) DO NOTHING",
-            (run,),
-        )
+async def _open(database: Database, run: str) -> None:
+    """Give a run its number, unless it has one."""
+    await database.run(
+        "INSERT INTO shiftbook.leases (run, epoch, until_ms, mail, checksum) "
+        "VALUES (%s, 0, 0, 0, '') ON CONFLICT (run) DO NOTHING",
+        (run,),
     )
 
 
@@ -140,11 +188,12 @@ async def _was_used(database: Database, number: int) -> bool:
     return bool(used)
 
 
-async def _set(database: Database, number: int, row: LeaseRow, mail: int) -> Lease:
+async def _set(
+    database: Database, number: int, row: LeaseRow, mail: int, *, where: bytes | None = None
+) -> int:
     holder = row.holder
     named = (None, None, None) if holder is None else (holder.host, holder.pid, holder.started)
-    await database.run(
-        f"UPDATE shiftbook.leases SET {_SET} WHERE number = %s",
-        (row.epoch, *named, row.until_ms, mail, lease_checksum(number, row, mail), number),
+    return await database.run(
+        f"UPDATE shiftbook.leases SET {_SET} WHERE number = %s AND (%s::bytea IS NULL OR checksum = %s)",
+        (row.epoch, *named, row.until_ms, mail, lease_checksum(number, row, mail), number, where, where),
     )
-    return Lease(row.run, row.epoch, row.until_ms)

@@ -11,6 +11,7 @@ import asyncio
 from contextlib import suppress
 
 from shiftbook.clock import Clock
+from shiftbook.ending import end
 from shiftbook.errors import ShiftbookError
 from shiftbook.journal.postgres_address import driver
 from shiftbook.journal.postgres_connections import PAUSE_MS_MAX, PAUSE_MS_MIN, Connections
@@ -18,7 +19,7 @@ from shiftbook.journal.postgres_database import Database
 
 CHANNEL = "shiftbook"
 
-PAUSE_MS = 25
+PAUSE_MS = 100
 """The shortest time between two announcements of one store, so that news costs little at any speed."""
 
 RUNS_MAX = 100
@@ -70,9 +71,7 @@ class News:
         """Stop to listen and send what is untold; whoever waits is woken."""
         for task in (self._listening, self._sending):
             if task is not None:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+                await end(task)
         self._tell(None)
 
     def _tell(self, run: str | None) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from shiftbook.clock import Clock
+from shiftbook.ending import end
 from shiftbook.errors import AgentUnusable
 from shiftbook.mcp.listing import Definition, read_listing
 from shiftbook.mcp.servers import HttpServer, Server
@@ -29,6 +30,8 @@ CONNECTS = 4
 """Tries to connect for one call; the waits between them double from `WAIT_MS`."""
 WAIT_MS = 200
 PAGES_MAX = 100
+GOODBYE_S = 20.0
+"""How long a server may take to let go of a connection that is left, in seconds; then it is broken off."""
 WORDS_CHARS_MAX = 2_000
 """A server's own words on an error are told up to this length."""
 
@@ -74,9 +77,10 @@ class Connection:
             self._wire.lost.set()
         if self._task is None:
             return
-        if self._wire is None and not self._ended.is_set():
-            self._task.cancel()  # it is still connecting
-        await asyncio.wait({self._task})
+        if self._wire is not None or self._ended.is_set():
+            await asyncio.wait({self._task}, timeout=GOODBYE_S)
+        # Else it is still connecting, or it does not get away from a server that does not let go.
+        await end(self._task)
         self._task = None
 
     async def refresh(self) -> None:
@@ -241,8 +245,7 @@ class Connection:
                         await wire.lost.wait()
                 finally:
                     self._session = None
-                    listening.cancel()
-                    await asyncio.wait({listening})
+                    await end(listening)
 
     async def _list(self, session: ClientSession) -> tuple[Definition, ...]:
         tools: list[Mapping[str, Json]] = []

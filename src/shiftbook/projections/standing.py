@@ -1,8 +1,8 @@
 """Where a run stands, as the catalogue lists it.
 
-A run is opened, rests and is taken up again, and ends for good. Only three kinds say so; any other entry
-after a rest means that the run goes on. So most commits leave the standing as it is, and the catalogue
-costs them nothing.
+A run is opened, its agent is declared and may later be another, it rests and is taken up again, and ends for
+good. Only four kinds say so; any other entry after a rest means that the run goes on. So most commits leave
+the standing as it is, and the catalogue costs them nothing.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from shiftbook.codec import Row, open_row
-from shiftbook.entries import RunEnded, RunOpened, RunRested, State
+from shiftbook.entries import AgentDeclared, RunEnded, RunOpened, RunRested, State
 
-STANDING_KINDS = frozenset({"RunOpened", "RunRested", "RunEnded"})
+STANDING_KINDS = frozenset({"RunOpened", "AgentDeclared", "RunRested", "RunEnded"})
 """The kinds that say where a run stands."""
 
 
@@ -50,6 +50,8 @@ def after(before: Standing | None, row: Row, blob: Callable[[str], bytes] | None
     match what:
         case RunOpened():
             return Standing(what.agent, "running", what.tags, row.at_ms)
+        case AgentDeclared():
+            return replace(standing, agent=what.agent, state="running")
         case RunRested():
             return replace(standing, state=what.state)
         case RunEnded():

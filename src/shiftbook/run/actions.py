@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from shiftbook.codec import Redact, blob_hash
+from shiftbook.ending import leave
 from shiftbook.entries import ActionFinished, ActionStarted, Outcome, UserContent, Warned
 from shiftbook.messages import Media, Missing, Text
 from shiftbook.projections.view import OpenCall, action_key
@@ -76,7 +77,7 @@ async def dispatch(desk: Desk, act: Dispatch) -> None:
         await _gather(desk, by_task)
     finally:
         for task in by_task:
-            task.cancel()
+            leave(task)
 
 
 async def _gather(desk: Desk, by_task: dict[asyncio.Task[Ended], tuple[str, int]]) -> None:
@@ -196,7 +197,7 @@ async def _attempt(desk: Desk, call: OpenCall, attempt: int) -> Ended:
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
-            work.cancel()
+            leave(work)
             raise
         return Ended("cancelled" if tool.ends_when_cancelled else "unknown", (Text(CANCELLED_TEXT),))
     except _Expired:
@@ -279,7 +280,7 @@ async def reconcile(desk: Desk, act: Reconcile) -> None:
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
-            work.cancel()
+            leave(work)
             raise
         desk.note(ActionFinished(act.call, "unknown", (Text(UNKNOWN_TEXT),)))
         return

@@ -99,7 +99,7 @@ class Desk:
     in_flight: set[asyncio.Task[object]] = field(default_factory=set)
     """Tasks that a wish may cut short: the model request, and the actions on "cancel"."""
     reply: ModelAnswered | None = None
-    """The last whole reply, where the agent declares what it has to be."""
+    """The last whole reply, once there was one in this handle or the agent declares what it has to be."""
     _judged: tuple[ModelAnswered, str | None] | None = None
     cancellations: set[threading.Event] = field(default_factory=set)
     """`Context.cancelled` of every attempt that runs: set on "cancel", and when the attempt's time is up."""

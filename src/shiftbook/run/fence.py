@@ -24,6 +24,7 @@ class Fence:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[object] | None = None
         self._fault: Fenced | None = None
+        self._told = 0
 
     def fall(self, fault: Fenced) -> None:
         """The lease was taken over. Called from whatever thread; what is at work ends with `fault`."""
@@ -40,12 +41,17 @@ class Fence:
         if self._task is not None:
             self._task.cancel()
 
+    def check(self) -> None:
+        """Raise `CancelledError` when the task was told to end and a tool or a provider swallowed that."""
+        if self._task is not None and self._task.cancelling() > self._told:
+            raise asyncio.CancelledError
+
     @contextmanager
     def around(self) -> Iterator[None]:
         """Within, the current task is cut off when the lease is lost, and `Fenced` says so."""
         self._loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
-        self._task = task
+        self._task, self._told = task, task.cancelling()
         try:
             if self._fault is not None:
                 raise self._fault

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from types import TracebackType
 
 from shiftbook._version import VERSION
 from shiftbook.clock import Clock, SystemClock, this_process
+from shiftbook.ending import end
 from shiftbook.entries import (
     Entry,
     ModelInterrupted,
@@ -122,8 +124,11 @@ async def resume(
     clock: Clock | None = None,
     watcher: Watcher | None = None,
     lease_ms: int = LEASE_MS,
+    claim: AbstractAsyncContextManager[None] | None = None,
 ) -> Run:
     """Take up a run where its journal ends, in whatever state its last holder left it.
+
+    The lease is taken within `claim`, and nothing else is done there: the agent's toolboxes are open by then.
 
     Raises `UnknownRun`, `Held`, `CapTooSmall` before anything is written. An agent that differs from the
     declared one is declared anew with the next entry; open calls of tools that changed are not given to it.
@@ -132,7 +137,8 @@ async def resume(
     lease: Lease | None = None
     try:
         setting = Setting(store, agent, clock or SystemClock(), watcher or NoWatcher())
-        lease = await store.leases.take(run, this_process(), lease_ms)
+        async with claim or nullcontext():
+            lease = await store.leases.take(run, this_process(), lease_ms)
         head = await store.entries.head(run)
         if head.position == 0:
             raise UnknownRun(run)
@@ -233,7 +239,7 @@ class Run:
                 desk.mail = bool(await desk.book.store.inbox.waiting(self.id, 1))
             with self._fence.around():
                 while not desk.leaving and not await self._turn():
-                    pass
+                    self._fence.check()
                 await desk.book.commit()
         except BaseException:
             self._going = False
@@ -276,10 +282,7 @@ class Run:
             return
         if self._work is work:
             self._work = self._queue = None
-        work.cancel()
-        await asyncio.wait({work})
-        if not work.cancelled():
-            work.exception()  # Whoever iterated was told; here nobody asks any more.
+        await end(work)  # Whoever iterated was told what came of it; here nobody asks any more.
 
     async def summary(self) -> Summary:
         """How the run stands."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from shiftbook.canonical import encode
+from shiftbook.ending import leave
 from shiftbook.entries import ModelAnswered, ReportAnswered
 from shiftbook.errors import Damaged, NotCanonical, ProviderFault, StoreError
 from shiftbook.messages import AssistantPart, Call, Emit, Reply, Request, Text
@@ -55,7 +56,7 @@ async def attempt(
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
-            work.cancel()
+            leave(work)
             raise
         if desk.leaving and part.whole is None and not part.text:
             return None  # It waited for its next attempt, which is another holder's now.

@@ -35,7 +35,7 @@ class Summary:
 async def sum_up(desk: Desk) -> Summary:
     """How the run stands."""
     view, shape = desk.view, desk.agent.shape
-    reply = await last_reply(desk)
+    reply = desk.reply or await last_reply(desk)
     words, output = "", None
     if reply is not None:
         words = "".join(part.text for part in reply.parts if isinstance(part, Text))

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from shiftbook.clock import Clock, Holder
 from shiftbook.codec import Row, draft, seal
+from shiftbook.ending import end
 from shiftbook.entries import PersonSaid, RunOpened, What
 from shiftbook.errors import ShiftbookError
 from shiftbook.journal.promises import PAGE_ROWS, Commit, InboxItem, Lease, Snapshot, Store
@@ -133,8 +134,7 @@ class Ground:
     async def close(self) -> None:
         """End what was begun."""
         for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+            await end(task)
         for store in self._opened:
             await store.close()
 

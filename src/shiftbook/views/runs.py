@@ -55,7 +55,7 @@ async def runs_view(
 
 
 async def _line(store: Store, row: RunRow, prices: Prices | None) -> RunLine:
-    turns, tokens, amount = None, None, None
+    turns, tokens, amount, agent = None, None, None, row.agent
     try:
         view = await standing_of(store, row.run)
         if prices is not None:
@@ -64,9 +64,11 @@ async def _line(store: Store, row: RunRow, prices: Prices | None) -> RunLine:
         pass  # The list stays of use beside one run that cannot be read; verify tells what is wrong with it.
     else:
         turns, tokens = view.answers, _tokens(view)
+        # A list that was written by an older release has the agent that the run began with.
+        agent = view.agent or agent
     return RunLine(
         run=row.run,
-        agent=row.agent,
+        agent=agent,
         state=row.state,
         entries=row.position,
         turns=turns,

@@ -14,7 +14,7 @@ from shiftbook.journal.postgres import PostgresStore
 from shiftbook.journal.postgres_database import Database
 from shiftbook.journal.promises import Store
 from shiftbook.views.rows import stamp
-from shiftbook.workers.queue import SCHEMA
+from shiftbook.workers.layout import SCHEMA
 
 HELD_MAX = 1_000
 """Runs at work that are listed at the most."""

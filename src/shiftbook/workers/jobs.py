@@ -49,7 +49,11 @@ class Beat:
 
 
 def register(
-    queue: Queue, wake: Callable[[str], Awaitable[None]], beat: Beat, in_hand: set[int | None]
+    queue: Queue,
+    wake: Callable[[str], Awaitable[None]],
+    keep_up: Callable[[], Awaitable[None]],
+    beat: Beat,
+    in_hand: set[int | None],
 ) -> None:
     """Tell procrastinate what the two jobs do; `in_hand` holds the numbers of those that are under way."""
 
@@ -63,7 +67,7 @@ def register(
     async def on_upkeep(context: JobContext, timestamp: int) -> None:
         in_hand.add(context.job.id)
         try:
-            await upkeep(queue, beat)
+            await keep_up()
         finally:
             in_hand.discard(context.job.id)
 

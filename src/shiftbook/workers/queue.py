@@ -13,26 +13,25 @@ another program's procrastinate in the same database is left alone, and leaves t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from shiftbook.errors import BadInput, NewerFormat, StoreUnusable
+from shiftbook.errors import BadInput, StoreUnusable
 from shiftbook.journal.postgres import PostgresStore
+from shiftbook.journal.postgres_connections import has_news
 from shiftbook.journal.postgres_database import Database
 from shiftbook.journal.postgres_inbox import put_in
 from shiftbook.journal.promises import InboxItem, Store
+from shiftbook.views import standing_of
+from shiftbook.workers.layout import HERE, SCHEMA, layout, make_layout
 
 if TYPE_CHECKING:
     from procrastinate import App
     from psycopg import AsyncConnection
-
-SCHEMA = "shiftbook_queue"
-LAYOUT = 1
-"""The number of `queue.sql`; a queue with a greater one was made by a newer Shiftbook."""
+    from psycopg_pool import AsyncConnectionPool
 
 WAKE = "shiftbook.wake"
 """The name of the job that has a worker look at a run."""
@@ -50,18 +49,18 @@ DUE_MAX = 100
 """Wakes that one look at the due index hands out."""
 
 _PLAIN = re.compile(rf"[A-Za-z0-9._:/-]{{1,{QUEUE_NAME_MAX}}}")
-_LOCK = 0x53686651
-"""Number of the advisory lock under which the schema is made: the letters "ShfQ"."""
-
-_HERE = f"SET LOCAL search_path TO {SCHEMA}"
 
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """What the queue knows of a run that a worker takes: its tags, and how often it was put off in a row."""
+    """What the queue knows of a run that a worker takes.
+
+    The agent's reference and the tags are the catalogue's; `tries` is how often it was put off in a row.
+    """
 
     run: str
     tries: int
+    agent: str
     tags: tuple[str, ...]
 
 
@@ -91,7 +90,7 @@ class Queue:
 
     async def _enter(self, database: Database, values: tuple[Any, ...], run: str, item: InboxItem) -> None:
         async with database.transaction():
-            await database.run(_HERE)
+            await database.run(HERE)
             await put_in(database, run, item)
             await database.run(
                 "INSERT INTO queued_runs (run, queue, priority) VALUES (%s, %s, %s) "
@@ -107,7 +106,7 @@ class Queue:
 
     async def _send(self, database: Database, run: str, item: InboxItem) -> bool:
         async with database.transaction():
-            await database.run(_HERE)
+            await database.run(HERE)
             await put_in(database, run, item)
             return bool(await self._wake(database, [run]))
 
@@ -157,7 +156,7 @@ class Queue:
         if not await database.rows(f"SELECT 1 FROM {SCHEMA}.queued_runs WHERE due <= now() LIMIT 1"):
             return 0
         async with database.transaction():
-            await database.run(_HERE)
+            await database.run(HERE)
             taken = await database.rows(
                 "UPDATE queued_runs SET due = NULL WHERE run IN (SELECT run FROM queued_runs "
                 "WHERE due <= now() ORDER BY due LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING run",
@@ -175,19 +174,61 @@ class Queue:
 
     async def _orphans(self, database: Database) -> int:
         async with database.transaction():
-            await database.run(_HERE)
+            await database.run(HERE)
             found = await database.rows(_ORPHANS, (DUE_MAX,))
             return await self._wake(database, [run for (run,) in found])
 
+    async def park(self, run: str, share: str, why: str, wait_ms: float) -> None:
+        """Leave a run until there is room in a share; at the latest it is looked at again after `wait_ms`.
+
+        It keeps its place in the line if it waited for that share before.
+        """
+        await self._rows(
+            f"UPDATE {SCHEMA}.queued_runs SET due = clock_timestamp() + %s * interval '1 millisecond', "
+            "since = CASE WHEN share = %s THEN since ELSE clock_timestamp() END, share = %s, why = %s, "
+            "worker = NULL, taken = NULL WHERE run = %s RETURNING run",
+            (wait_ms, share, share, why, run),
+        )
+
+    async def parked(self) -> list[str]:
+        """The shares for which runs wait."""
+        found = await self._rows(
+            f"SELECT DISTINCT share FROM {SCHEMA}.queued_runs WHERE share IS NOT NULL AND due IS NOT NULL", ()
+        )
+        return sorted(str(share) for (share,) in found)
+
+    async def unpark(self, share: str, room: Callable[[Database], Awaitable[int]]) -> int:
+        """Wake those that wait for a share, as many as there is room for, in order; how many."""
+        job = partial(self._unpark, share=share, room=room)
+        return await self.store.connections.run(job, again=job)
+
+    async def _unpark(
+        self, database: Database, share: str, room: Callable[[Database], Awaitable[int]]
+    ) -> int:
+        waits = f"FROM {SCHEMA}.queued_runs WHERE share = %s AND due IS NOT NULL"
+        if not await database.rows(f"SELECT 1 {waits} LIMIT 1", (share,)):
+            return 0
+        free = await room(database)
+        if free <= 0:
+            return 0
+        async with database.transaction():
+            await database.run(HERE)
+            woken = await database.rows(
+                f"UPDATE queued_runs SET due = NULL WHERE run IN (SELECT run {waits} "
+                "ORDER BY priority DESC, since LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING run",
+                (share, free),
+            )
+            return await self._wake(database, [run for (run,) in woken])
+
     async def take(self, run: str, worker: str) -> Wake | None:
         """Note that a worker takes the run; None when it is no queued run (any more)."""
-        found = await self._rows(
-            f"UPDATE {SCHEMA}.queued_runs SET worker = %s, taken = clock_timestamp() WHERE run = %s "
-            "RETURNING tries, ARRAY(SELECT tag FROM shiftbook.tags JOIN shiftbook.leases ON leases.number = "
-            "tags.run WHERE leases.run = queued_runs.run)",
-            (worker, run),
+        found = await self._rows(_TAKE, (worker, run))
+        if not found:
+            return None
+        ((tries, agent, tags),) = found
+        return Wake(
+            run, tries, (await standing_of(self.store, run)).agent if agent is None else agent, tuple(tags)
         )
-        return Wake(run, found[0][0], tuple(found[0][1])) if found else None
 
     async def put_off(self, run: str, wait_ms: float, why: str, *, failed: bool = True) -> None:
         """Wake the run again after a while, by the server's time, and earlier if it was due earlier.
@@ -197,15 +238,15 @@ class Queue:
         await self._rows(
             f"UPDATE {SCHEMA}.queued_runs SET due = least(coalesce(due, 'infinity'), "
             "clock_timestamp() + %s * interval '1 millisecond'), tries = tries + %s, why = %s, "
-            "worker = NULL, taken = NULL WHERE run = %s RETURNING run",
+            "worker = NULL, taken = NULL, share = NULL, since = NULL WHERE run = %s RETURNING run",
             (wait_ms, int(failed), why, run),
         )
 
     async def settle(self, run: str) -> None:
         """Note that the run rests: nothing is to be done for it until somebody writes to it."""
         await self._rows(
-            f"UPDATE {SCHEMA}.queued_runs SET tries = 0, why = '', worker = NULL, taken = NULL "
-            "WHERE run = %s RETURNING run",
+            f"UPDATE {SCHEMA}.queued_runs SET tries = 0, why = '', worker = NULL, taken = NULL, "
+            "share = NULL, since = NULL WHERE run = %s RETURNING run",
             (run,),
         )
 
@@ -236,6 +277,19 @@ class Queue:
 
         return await self.store.connections.run(job, again=job)
 
+
+_TAKE = f"""
+UPDATE {SCHEMA}.queued_runs SET worker = %s, taken = clock_timestamp() WHERE run = %s
+RETURNING tries,
+    (
+        SELECT agent FROM shiftbook.runs JOIN shiftbook.leases USING (number)
+        WHERE leases.run = queued_runs.run
+    ),
+    ARRAY(
+        SELECT tag FROM shiftbook.tags JOIN shiftbook.leases ON leases.number = tags.run
+        WHERE leases.run = queued_runs.run
+    )
+"""
 
 _ORPHANS = """
 WITH alone AS NOT MATERIALIZED (
@@ -270,7 +324,7 @@ async def open_queue(store: Store, *, create: bool = False) -> Queue | None:
             f"{store.name} is no PostgreSQL database, and only there can runs wait in a queue: give --db "
             "postgresql://HOST/DATABASE."
         )
-    if not create and not await store.connections.run(_there):
+    if not create and not await store.connections.run(layout):
         return None
     try:
         from procrastinate import App, PsycopgConnector
@@ -278,8 +332,7 @@ async def open_queue(store: Store, *, create: bool = False) -> Queue | None:
         raise StoreUnusable(
             "The queue needs the package procrastinate: pip install 'shiftbook[workers]'."
         ) from None
-    if create:
-        await store.connections.run(_make, again=_make)
+    await store.connections.run(make_layout, again=make_layout)
     given = store.connections.address.parameters
     options = " ".join(filter(None, (given.get("options"), f"-c search_path={SCHEMA}")))
     settings = {**given, "options": options, "application_name": "shiftbook queue"}
@@ -294,45 +347,27 @@ async def open_queue(store: Store, *, create: bool = False) -> Queue | None:
                 max_size=POOL_MAX,
                 timeout=10,
                 name="shiftbook queue",
+                pool_factory=_pool,
             )
         ),
     )
+
+
+def _pool(**settings: Any) -> AsyncConnectionPool[Any]:
+    from psycopg_pool import AsyncConnectionPool
+
+    return AsyncConnectionPool(**{**settings, "check": _look_at})
+
+
+async def _look_at(connection: AsyncConnection[Any]) -> None:
+    """See that the server has not closed a connection that lay idle, without asking it: that costs a trip."""
+    from psycopg import OperationalError
+
+    if connection.closed or has_news(connection):
+        raise OperationalError("the server has closed this connection")
 
 
 async def _configure(connection: AsyncConnection[Any]) -> None:
     # Each of procrastinate's statements is whole: a worker that freezes between one and its commit would
     # keep a job locked that nobody can take then.
     await connection.set_autocommit(True)
-
-
-async def _make(database: Database) -> None:
-    """Make the schema unless it is there: once, whoever else begins at the same time."""
-    from procrastinate.schema import SchemaManager
-
-    if await _there(database):
-        return
-    ours = resources.files("shiftbook.workers").joinpath("queue.sql").read_bytes()
-    async with database.transaction():
-        await database.rows("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        if await _there(database):
-            return
-        await database.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        await database.run(_HERE)
-        await database.connection.execute(SchemaManager.get_schema().encode())
-        await database.connection.execute(ours)
-
-
-async def _there(database: Database) -> bool:
-    # Not by to_regclass: under an advisory lock that may still answer from before the wait for it.
-    if not await database.rows(
-        "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
-        "WHERE nspname = %s AND relname = 'layout'",
-        (SCHEMA,),
-    ):
-        return False
-    ((number,),) = await database.rows(f"SELECT max(number) FROM {SCHEMA}.layout")
-    if number > LAYOUT:
-        raise NewerFormat(
-            f"The queue in {database.address.name} was made by a newer Shiftbook: update this one."
-        )
-    return True

@@ -13,24 +13,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from shiftbook.clock import Clock, SystemClock, this_process
+from shiftbook.ending import end
 from shiftbook.entries import Entry
 from shiftbook.errors import AgentUnusable, BadInput, Fenced, Held, ShiftbookError
 from shiftbook.messages import ReplyEvent
 from shiftbook.run.agent import Agent
 from shiftbook.run.loop import LEASE_MS, Run, resume
 from shiftbook.run.reference import load_agent
-from shiftbook.views import standing_of
 from shiftbook.workers.counts import Counts
-from shiftbook.workers.jobs import Beat, forsaken, loop_of, register
+from shiftbook.workers.jobs import Beat, forsaken, loop_of, register, upkeep
 from shiftbook.workers.queue import Queue, Wake, queue_of
-from shiftbook.workers.shares import Gate, Shares
+from shiftbook.workers.shares import Gate, ShareFull, Shares
 
 if TYPE_CHECKING:
     from procrastinate.worker import Worker as Loop
@@ -41,14 +41,13 @@ PAUSE_MS_MIN = 500
 PAUSE_MS_MAX = 60_000
 """Bounds of the wait before something is tried again; it doubles with each try."""
 
-FULL_MS = 2_000
-"""How long a run waits, about, when a share is used up."""
+PARKED_MS = 60_000
+"""A run that waits for a share and that nobody woke is looked at again after this time, about; milliseconds.
+
+The upkeep wakes it much earlier: this is for a share that no worker knows of any more."""
 
 SIGN_OFF_S = 5.0
 """How long a worker that ends tries to take itself off the list of workers, in seconds."""
-
-AGAIN_S = 0.1
-"""After so many seconds a task that has not ended is told to end once more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +82,8 @@ class Worker:
         self._queue = queue
         self._load = load
         self._gate = Gate(queue.store, settings.shares)
+        self._signed_on = False
+        self._suspects: set[int | None] = set()
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._handles: dict[str, Run] = {}
         self._loop: Loop | None = None
@@ -101,13 +102,17 @@ class Worker:
 
     async def work(self, *, once: bool = False) -> None:
         """Take runs until told to stop; with `once` until nothing waits any more."""
-        register(self._queue, self.wake, self.settings.beat, self._in_hand)
+        register(self._queue, self.wake, self._upkeep, self.settings.beat, self._in_hand)
         tries = 0
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._gate.close)
             stack.push_async_callback(self._sign_off)
-            for side in (self._look_at_due(), self._beat()):
-                stack.push_async_callback(_ended, asyncio.create_task(side))
+            beat = self.settings.beat
+            for look, pause_ms in (
+                (self._queue.due, beat.poll_ms),
+                (self._beat, beat.heartbeat_ms),
+            ):
+                stack.push_async_callback(end, asyncio.create_task(self._keep_up(look, pause_ms)))
             while not self._stopping.is_set():
                 began_ms = self.clock.steady_ms()
                 fault = await self._listen(once)
@@ -144,14 +149,18 @@ class Worker:
             with suppress(ConnectorException, Error, OSError):
                 await app.close_async()
 
-    async def _look_at_due(self) -> None:
-        """Once a poll, put in a wake for what is due."""
+    async def _upkeep(self) -> None:
+        await upkeep(self._queue, self.settings.beat)
+        await self._gate.wake_all_parked(self._queue)
+
+    async def _keep_up(self, look: Callable[[], Awaitable[object]], pause_ms: int) -> None:
+        """Do something again and again; what goes wrong with it is told, and it is done again."""
         while True:
             try:
-                await self._queue.due()
-            except ShiftbookError as fault:
-                log.warning("what is due could not be looked at: %s", fault)
-            await self.clock.sleep_ms(self.settings.beat.poll_ms)
+                await look()
+            except Exception as fault:  # noqa: BLE001 - a worker that no longer beats or looks is a dead one
+                log.warning("%s, tried again in %.1f s: %s", look.__name__, pause_ms / 1000, fault)
+            await self.clock.sleep_ms(pause_ms)
 
     async def _beat(self) -> None:
         """Be seen by `workers`, and see to it that the queue's idea of what is in hand here is right."""
@@ -159,18 +168,17 @@ class Worker:
         from psycopg import Error
 
         holder, settings = this_process(), self.settings
-        began = True
-        suspects: set[int | None] = set()
-        while True:
-            if self._loop is not None and self._loop.worker_id is not None:
-                with suppress(ConnectorException, Error):
-                    suspects = await forsaken(self._queue, self._loop.worker_id, self._in_hand, suspects)
-            with suppress(ShiftbookError):
-                await self._queue.sign_on(
-                    self.name, holder.host, holder.pid, settings.concurrency, settings.agents, began=began
+        if self._loop is not None and self._loop.worker_id is not None:
+            with suppress(ConnectorException, Error):
+                self._suspects = await forsaken(
+                    self._queue, self._loop.worker_id, self._in_hand, self._suspects
                 )
-                began = False
-            await self.clock.sleep_ms(self.settings.beat.heartbeat_ms)
+        began = not self._signed_on
+        with suppress(ShiftbookError):
+            await self._queue.sign_on(
+                self.name, holder.host, holder.pid, settings.concurrency, settings.agents, began=began
+            )
+            self._signed_on = True
 
     async def _sign_off(self) -> None:
         # A worker that ends while the database is away is not held up by what a day takes away by itself.
@@ -198,10 +206,7 @@ class Worker:
         """Wait for what is at work to come to its boundary; what does not is cut off."""
         if self._runs:
             await asyncio.wait(self._runs.values(), timeout=self.settings.grace_ms / 1000)
-        for task in self._runs.values():
-            task.cancel()
-        if self._runs:
-            await asyncio.wait(self._runs.values())
+        await asyncio.gather(*(end(task) for task in self._runs.values()))
 
     async def wake(self, run: str) -> None:
         """Look at a run: what a wake asks for. Returns when it rests, or is put off or handed over."""
@@ -216,6 +221,9 @@ class Worker:
     def _forget(self, run: str, task: asyncio.Task[None]) -> None:
         if self._runs.get(run) is task:
             del self._runs[run]
+        # Its job may have been given up with procrastinate's loop: then nobody else asks what came of it.
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            log.warning("run %s was left as it is, and is woken by the upkeep: %s", run, fault)
 
     async def _look_at(self, run: str) -> None:
         if self._stopping.is_set():
@@ -226,6 +234,9 @@ class Worker:
             return
         try:
             await self._resume(wake)
+        except ShareFull as full:
+            self.counts.full += 1
+            await self._queue.park(run, full.key, str(full), PARKED_MS + self._jitter_ms(PARKED_MS))
         except Held as held:
             self.counts.held += 1
             wait_ms = max(0, held.wait_ms) + self._jitter_ms(PAUSE_MS_MIN)
@@ -246,21 +257,21 @@ class Worker:
             await self._queue.put_off(run, wait_ms, told[:500])
 
     async def _resume(self, wake: Wake) -> None:
-        run, store = wake.run, self._queue.store
-        view = await standing_of(store, run)
-        agent = self._agent(view.agent)
+        run, agent = wake.run, self._agent(wake.agent)
+        if agent.toolboxes:
+            await self._gate.look(wake.agent, wake.tags)  # They are opened for the claim, which may be dear.
         async with AsyncExitStack() as stack:
-            async with self._gate.claim(view.agent, wake.tags) as full:
-                if full is not None:
-                    self.counts.full += 1
-                    wait_ms = FULL_MS / 2 + self._jitter_ms(FULL_MS)
-                    await self._queue.put_off(run, wait_ms, full, failed=False)
-                    return
-                handle = await resume(
-                    store, run, agent, clock=self.clock, watcher=self, lease_ms=self.settings.lease_ms
-                )
-                # At once: the end of the claim may fail, and the lease must not be kept for nobody then.
-                await stack.enter_async_context(handle)
+            handle = await resume(
+                self._queue.store,
+                run,
+                agent,
+                clock=self.clock,
+                watcher=self,
+                lease_ms=self.settings.lease_ms,
+                claim=self._gate.claim(wake.agent, wake.tags),
+            )
+            stack.push_async_callback(self._wake_next, wake)  # once the lease is given back
+            await stack.enter_async_context(handle)
             self._handles[run] = handle
             stack.callback(self._handles.pop, run)
             self.counts.taken += 1
@@ -273,6 +284,11 @@ class Worker:
         else:
             self.counts.rested += 1
             await self._queue.settle(run)
+
+    async def _wake_next(self, wake: Wake) -> None:
+        # Where it fails, the upkeep wakes them.
+        with suppress(ShiftbookError):
+            await self._gate.wake_parked(self._queue, wake.agent, wake.tags)
 
     def _agent(self, reference: str) -> Agent:
         try:
@@ -292,8 +308,8 @@ class Worker:
         wait = asyncio.create_task(self.clock.sleep_ms(wait_ms))
         stopped = asyncio.create_task(self._stopping.wait())
         await asyncio.wait((wait, stopped), return_when=asyncio.FIRST_COMPLETED)
-        await _ended(wait)
-        await _ended(stopped)
+        await end(wait)
+        await end(stopped)
 
     # A worker looks on at its runs, to count.
     def entry(self, entry: Entry) -> None:
@@ -305,13 +321,3 @@ class Worker:
 
     def progress(self, call: str, message: str) -> None:
         """A tool tells how far it is."""
-
-
-async def _ended(task: asyncio.Task[object] | asyncio.Task[None]) -> None:
-    # Until it has ended: `asyncio.wait_for` of Python 3.11, which the pools stand on, swallows a cancellation
-    # that comes in the same moment as what it waits for.
-    while not task.done():
-        task.cancel()
-        await asyncio.wait({task}, timeout=AGAIN_S)
-    if not task.cancelled():
-        task.result()

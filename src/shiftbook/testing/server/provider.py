@@ -26,6 +26,7 @@ from typing import Any, Self
 
 from shiftbook.clock import Clock, SystemClock
 from shiftbook.economics.cache_rules import CacheRule
+from shiftbook.ending import end
 from shiftbook.errors import BadInput
 from shiftbook.testing.server.accounts import Accounts
 from shiftbook.testing.server.delivery import Delivery
@@ -169,10 +170,8 @@ class ProviderServer:
             asyncio.get_running_loop().remove_reader(self._listener)
             self._listener.close()
             self._listener = None
-        serving = list(self._serving)
-        for task in serving:
-            task.cancel()
-        await asyncio.gather(*serving, return_exceptions=True)
+        for task in list(self._serving):
+            await end(task)
         # A transport that was ended lets go of its socket in the next round of the loop.
         await asyncio.sleep(0)
         await asyncio.sleep(0)

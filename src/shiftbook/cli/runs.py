@@ -13,8 +13,9 @@ from shiftbook.cli.places import journal
 from shiftbook.economics.price_book import known_prices
 from shiftbook.entries import State
 from shiftbook.errors import BadInput
-from shiftbook.views import RunLine, one_line, runs_view
+from shiftbook.views import RunLine, hold_told, one_line, runs_view
 from shiftbook.views.reported import Prices
+from shiftbook.workers.board import queued
 
 PAGE = 200
 
@@ -75,17 +76,24 @@ async def _runs(
             if not page:
                 break
             found.extend(page)
+        left = [each["run"] for each in found if each["hold"] in ("free", "expired")]
+        waiting = await queued(store, left)
+        for each in found:
+            if each["run"] in waiting:
+                each["hold"] = "queued"
     return found
 
 
 def _tell(lines: list[RunLine], cost: bool) -> None:
     tags = ("tags",) if any(each["tags"] for each in lines) else ()
     costs = ("cost",) if cost else ()
-    columns = ("run", "state", "entries", "turns", "tokens", *costs, "changed", "agent", *tags)
+    held = ("held by",) if any(each["hold"] for each in lines) else ()
+    columns = ("run", "state", *held, "entries", "turns", "tokens", *costs, "changed", "agent", *tags)
     rows = [
         (
             each["run"],
             each["state"],
+            *([_held(each)] if held else []),
             f"{each['entries']:,}",
             _number(each["turns"]),
             _number(each["tokens"]),
@@ -97,6 +105,10 @@ def _tell(lines: list[RunLine], cost: bool) -> None:
         for each in lines
     ]
     table(columns, rows, right=("entries", "turns", "tokens", *costs), folded=("agent", "tags"))
+
+
+def _held(each: RunLine) -> str:
+    return "" if each["hold"] is None else hold_told(each["hold"], each["holder"])
 
 
 def _number(value: int | None) -> str:

@@ -9,13 +9,14 @@ import typer
 
 from shiftbook import canonical
 from shiftbook.cli.options import Db, Json, Last, RunId, Verbose
-from shiftbook.cli.output import data, line
+from shiftbook.cli.output import data, line, note
 from shiftbook.cli.places import journal, run_meant
 from shiftbook.entries import Entry
 from shiftbook.errors import BadInput
 from shiftbook.journal.promises import Store
 from shiftbook.messages import Json as JsonValue
-from shiftbook.views import entries_of, show_row, summary_line
+from shiftbook.views import entries_of, hold_of, hold_told, show_row, standing_of, summary_line
+from shiftbook.workers.board import queued
 
 
 def command(
@@ -56,6 +57,17 @@ async def _show(
                 data(show_row(each))
             else:
                 line(summary_line(each))
+        if not json:
+            await _tell_hold(store, name)
+
+
+async def _tell_hold(store: Store, name: str) -> None:
+    if (await standing_of(store, name)).state != "running":
+        return
+    hold, holder = await hold_of(store, name)
+    if hold != "held" and await queued(store, [name]):
+        hold = "queued"
+    note(f"Run {name} is running, and {hold_told(hold, holder)} has it.")
 
 
 async def _one(store: Store, run: str, position: int) -> Entry:

@@ -8,7 +8,7 @@ back, since a lower epoch would let a fenced writer in again; by it the row is k
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from shiftbook.clock import Holder, is_alive
@@ -91,7 +91,8 @@ async def give_back(database: Database, lease: Lease) -> None:
 
 async def look(database: Database, run: str) -> LeaseRow:
     """A run's lease as it is written, checked against its checksum."""
-    return (await look_whole(database, run))[1]
+    seen = await _look(database, run)
+    return replace(seen.row, left_ms=seen.row.until_ms - seen.now_ms)
 
 
 async def look_whole(database: Database, run: str, *, lock: bool = False) -> tuple[int, LeaseRow, int]:

@@ -101,12 +101,17 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRow:
-    """What a store knows of a run's lease; `holder` is None when it was given back."""
+    """What a store knows of a run's lease; `holder` is None when it was given back.
+
+    `left_ms` is how long it still held by the database's time when it was looked at, less than 0 when it had
+    run out; None where nobody looked.
+    """
 
     run: str
     epoch: int
     holder: Holder | None
     until_ms: int
+    left_ms: int | None = field(default=None, compare=False)
 
 
 class Leases(Protocol):

@@ -7,6 +7,7 @@ a flipped byte, since a lower epoch would let a fenced writer in again.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from shiftbook.clock import Holder, is_alive
@@ -99,7 +100,8 @@ def give_back(database: Database, lease: Lease) -> None:
 
 def look(database: Database, run: str) -> LeaseRow:
     """A run's lease as it is written, checked against its checksum."""
-    return look_whole(database, run)[0]
+    row = look_whole(database, run)[0]
+    return replace(row, left_ms=row.until_ms - _now(database))
 
 
 def look_whole(database: Database, run: str) -> tuple[LeaseRow, int]:

@@ -6,6 +6,7 @@ summary line is safe for a terminal, text in a row is as the journal has it.
 
 from shiftbook.views.explained import ExplainView, explain_view
 from shiftbook.views.figures import PromptTokens, RunFigures, run_figures
+from shiftbook.views.holding import Hold, hold_of, hold_told
 from shiftbook.views.lines import one_line, summary_line
 from shiftbook.views.own_requests import OwnRequests
 from shiftbook.views.prompts import BlockRow, PromptView, prompt_view
@@ -15,6 +16,7 @@ from shiftbook.views.runs import RunLine, runs_view, standing_of
 __all__ = [
     "BlockRow",
     "ExplainView",
+    "Hold",
     "OwnRequests",
     "PromptTokens",
     "PromptView",
@@ -23,6 +25,8 @@ __all__ = [
     "entries_of",
     "explain_view",
     "follow_entries",
+    "hold_of",
+    "hold_told",
     "one_line",
     "prompt_view",
     "run_figures",

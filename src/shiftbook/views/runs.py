@@ -13,6 +13,7 @@ from shiftbook.journal.promises import RunRow, Store
 from shiftbook.messages import Json
 from shiftbook.projections.view import VIEW_VERSION, RunView, fold, view_from_plain
 from shiftbook.run.restore import SNAPSHOT_NAME
+from shiftbook.views.holding import Hold, hold_of
 from shiftbook.views.reported import Prices, Reported
 from shiftbook.views.rows import entries_of, stamp
 
@@ -20,13 +21,16 @@ from shiftbook.views.rows import entries_of, stamp
 class RunLine(TypedDict):
     """A run in a list. `tokens` are prompt and output tokens as its providers reported them.
 
-    `opened` and `changed` are ISO 8601 in UTC. None is "not known", never zero: no report, no price, or a
-    run whose entries cannot be read.
+    Of a running run `hold` says in whose hands it is (see `Hold`), and `holder` names the process that
+    its lease names; of any other both are None. `opened` and `changed` are ISO 8601 in UTC. None is "not
+    known", never zero: no report, no price, or a run whose entries cannot be read.
     """
 
     run: str
     agent: str
     state: State
+    hold: Hold | None
+    holder: str | None
     entries: int
     turns: int | None
     tokens: int | None
@@ -66,10 +70,13 @@ async def _line(store: Store, row: RunRow, prices: Prices | None) -> RunLine:
         turns, tokens = view.answers, _tokens(view)
         # A list that was written by an older release has the agent that the run began with.
         agent = view.agent or agent
+    hold, holder = await _hold(store, row)
     return RunLine(
         run=row.run,
         agent=agent,
         state=row.state,
+        hold=hold,
+        holder=holder,
         entries=row.position,
         turns=turns,
         tokens=tokens,
@@ -78,6 +85,15 @@ async def _line(store: Store, row: RunRow, prices: Prices | None) -> RunLine:
         opened=stamp(row.opened_ms),
         changed=stamp(row.changed_ms),
     )
+
+
+async def _hold(store: Store, row: RunRow) -> tuple[Hold | None, str | None]:
+    if row.state != "running":
+        return None, None
+    try:
+        return await hold_of(store, row.run)
+    except Damaged:
+        return None, None
 
 
 async def _cost(store: Store, run: str, prices: Prices) -> Decimal | None:

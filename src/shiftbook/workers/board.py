@@ -7,6 +7,7 @@ holds it: a worker, or a person's `shiftbook run`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from shiftbook.errors import BadInput
@@ -14,7 +15,7 @@ from shiftbook.journal.postgres import PostgresStore
 from shiftbook.journal.postgres_database import Database
 from shiftbook.journal.promises import Store
 from shiftbook.views.rows import stamp
-from shiftbook.workers.layout import SCHEMA
+from shiftbook.workers.layout import SCHEMA, layout
 
 HELD_MAX = 1_000
 """Runs at work that are listed at the most."""
@@ -73,6 +74,25 @@ async def board(store: Store) -> Board:
             "postgresql://HOST/DATABASE."
         )
     return await store.connections.run(_board, again=_board)
+
+
+async def queued(store: Store, runs: Sequence[str]) -> set[str]:
+    """Those of some runs that wait for a worker, now or at a moment to come; none where there is no queue."""
+    if not isinstance(store, PostgresStore) or not runs:
+        return set()
+
+    async def look(database: Database) -> set[str]:
+        if not await layout(database):
+            return set()
+        found = await database.rows(
+            f"SELECT run FROM {SCHEMA}.queued_runs WHERE run = ANY (%s) AND (due IS NOT NULL OR EXISTS ("
+            f"SELECT 1 FROM {SCHEMA}.procrastinate_jobs AS job "
+            "WHERE job.queueing_lock = queued_runs.run AND job.status = 'todo'))",
+            (list(runs),),
+        )
+        return {str(run) for (run,) in found}
+
+    return await store.connections.run(look, again=look)
 
 
 async def waiting(database: Database) -> Waiting:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+ROUNDS = 10
+
 
 @dataclass
 class Line:
@@ -67,6 +69,9 @@ async def proxy(address: str) -> AsyncIterator[Line]:
         yield line
     finally:
         server.close()
+        # Who has just connected gets as far as where it would close its connection again.
+        for _ in range(ROUNDS):
+            await asyncio.sleep(0)
         for task in list(line.tasks):
             task.cancel()
         await asyncio.gather(*line.tasks, return_exceptions=True)

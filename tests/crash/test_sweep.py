@@ -118,6 +118,16 @@ def test_a_commit_whose_confirmation_is_lost_is_not_made_twice(name: str) -> Non
         assert not violations, told(name, f"{at}+unconfirmed", violations)
 
 
+@pytest.mark.parametrize(("name", "at"), [(REPORTED.name, 14), (RECALLING.name, 12)])
+def test_a_confirmation_lost_where_a_prompt_is_decided_is_told_and_no_other_refusal(
+    name: str, at: int
+) -> None:
+    """Found by the sweep of every point: the answer before a rebuild was committed, and then once more."""
+    number = commits(name, "after")[at]
+    violations = unconfirmed(SCENARIOS[name], number)
+    assert not violations, told(name, f"{number}+unconfirmed", violations)
+
+
 def test_a_point_can_be_named_and_tried_alone() -> None:
     for at in ("1", "20", "20+message", "20,9"):
         assert at_point(TINY.name, at) == []

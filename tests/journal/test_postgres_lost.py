@@ -113,7 +113,7 @@ def test_a_commit_that_was_cut_off_is_told_apart_from_another_holders(what: str)
 def test_a_lease_that_was_cut_off_is_said_to_be_unknown_and_ends_by_itself() -> None:
     async def check(at: Shop) -> None:
         await at.store.leases.give_back(at.writer.lease)
-        at.line.lose_reply = b"COMMIT"
+        at.line.lose_reply = b"UPDATE shiftbook.leases"
         with pytest.raises(StoreError, match="may be there or not"):
             await at.store.leases.take("run1", elsewhere("b"), LEASE_MS)
         with pytest.raises(Held):
@@ -128,7 +128,7 @@ def test_a_lease_that_was_cut_off_is_said_to_be_unknown_and_ends_by_itself() -> 
 def test_a_lease_that_never_reached_the_server_is_asked_for_again() -> None:
     async def check(at: Shop) -> None:
         await at.store.leases.give_back(at.writer.lease)
-        at.line.lose_request = b"FOR NO KEY UPDATE"
+        at.line.lose_request = b"FROM shiftbook.leases"
         assert (await at.store.leases.take("run1", elsewhere("b"), LEASE_MS)).epoch == 2
         assert at.line.lost == 1
 
@@ -140,14 +140,14 @@ def test_what_may_be_repeated_is_repeated(what: str) -> None:
     """Renewing, giving back and putting in: once is as good as twice."""
 
     async def check(at: Shop) -> None:
-        setattr(at.line, what, b"COMMIT")
+        setattr(at.line, what, b"UPDATE shiftbook.leases")
         lease = await at.store.leases.renew(at.writer.lease, 2 * LEASE_MS)
         assert (await at.beside.leases.look("run1")).until_ms == lease.until_ms
         setattr(at.line, what, b"COMMIT")
         assert await at.store.inbox.put("run1", message("m1")) is True
         assert await at.store.inbox.put("run1", message("m1")) is False
         assert [item.id for item in await at.beside.inbox.items("run1")] == ["m1"]
-        setattr(at.line, what, b"COMMIT")
+        setattr(at.line, what, b"UPDATE shiftbook.leases")
         await at.store.leases.give_back(lease)
         assert (await at.beside.leases.look("run1")).holder is None
         assert at.line.lost == 3

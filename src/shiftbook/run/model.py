@@ -21,7 +21,7 @@ from shiftbook.entries import (
     Warned,
     What,
 )
-from shiftbook.errors import AgentMistake, ProviderFault
+from shiftbook.errors import AgentMistake, ProviderFault, StoreError
 from shiftbook.journal.promises import Snapshot
 from shiftbook.messages import (
     AssistantPart,
@@ -65,6 +65,8 @@ async def ask(desk: Desk, act: Ask, snapshot: Snapshot | None = None) -> Full | 
     """
     try:
         choice = await _decided(desk)
+    except StoreError:
+        raise  # The database's, and it may have been a commit: another would hide what became of that one.
     except Exception:
         # What is staged has happened, the last action's answer among it: a prompt that cannot be made must
         # not take it along.

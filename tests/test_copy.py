@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,15 +14,18 @@ from hypothesis import given, settings
 from shiftbook import Store, open_store
 from shiftbook.codec import draft, seal
 from shiftbook.entries import RunOpened, What
-from shiftbook.errors import Damaged, Held, RunExists
+from shiftbook.errors import Damaged, Fenced, Held, RunExists, StoreError
 from shiftbook.journal.promises import Commit
 from shiftbook.projections.blobs import blobs_of
 from shiftbook.testing.clock import SimulatedClock
+from shiftbook.testing.crash import Crash, Dies, Fails, Meanwhile, Seams
 from shiftbook.testing.ground import LEASE_MS, Writer, elsewhere, message, read_all, said
-from shiftbook.transfer import Copied, copy_run, runs_of
+from shiftbook.transfer import Copied, copy_run, held, runs_of
 from shiftbook.verify import verify
+from shiftbook.views import hold_of
 from tests import records
 from tests.cli.program import run as program
+from tests.crash.virtual import at_once
 from tests.exports import RUN, lines_of
 from tests.journal.places import fresh_database
 from tests.strategies import Turn, entries_of, happenings, histories
@@ -31,8 +34,10 @@ WAYS = [("sqlite", "postgres"), ("postgres", "sqlite"), ("postgres", "postgres")
 
 
 @asynccontextmanager
-async def two_stores(way: tuple[str, str], folder: Path) -> AsyncIterator[tuple[Store, Store]]:
-    clock = SimulatedClock(5)
+async def two_stores(
+    way: tuple[str, str], folder: Path, clock: SimulatedClock | None = None
+) -> AsyncIterator[tuple[Store, Store]]:
+    clock = clock or SimulatedClock(5)
     with fresh_database() as one, fresh_database() as two:
         addresses = [
             server if kind == "postgres" else str(folder / f"{number}.db")
@@ -122,31 +127,136 @@ def test_a_run_that_went_on_in_the_target_is_left_as_it_is(tmp_path: Path) -> No
     asyncio.run(check())
 
 
-def test_a_copy_that_dies_before_its_commit_is_begun_again(tmp_path: Path) -> None:
-    """What it leaves is a run without an entry, which nothing resumes."""
+async def grown(store: Store, clock: SimulatedClock) -> None:
+    """One more entry and one more message that waits: a copy from before is carried on."""
+    clock.advance(100_000)
+    lease = await store.leases.take(RUN, elsewhere(), LEASE_MS)
+    head = await store.entries.head(RUN)
+    await Writer(store, lease, clock, head.position, head.head).append(said("on"))
+    await store.inbox.put(RUN, message(f"after{head.position}"))
+    await store.leases.give_back(lease)
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["new", "carried on"])
+@pytest.mark.parametrize("way", WAYS[:2], ids="-".join)
+def test_a_copy_that_dies_anywhere_is_started_again_and_leaves_the_same_bytes(
+    way: tuple[str, str], is_there: bool, tmp_path: Path
+) -> None:
+    """After every call of the target it dies; then the source goes on, and the copy is begun again."""
+
+    async def dies(left: Store, right: Store, clock: SimulatedClock, at: int) -> bool:
+        if is_there:
+            await copy_run(left, right, RUN)
+            await grown(left, clock)
+        try:
+            await copy_run(left, Seams(Dies(at, moment="after")).store(right), RUN)
+        except Crash:
+            assert is_there or await right.catalogue.runs() == [] or (await verify(right, RUN)).ok
+        else:
+            return False
+        clock.advance(100_000)
+        if at % 2:
+            await grown(left, clock)
+        await copy_run(left, right, RUN)
+        assert await lines_of(right) == await lines_of(left)
+        assert (await verify(right, RUN)).ok
+        assert (await hold_of(right, RUN))[0] != "held"
+        assert (await copy_run(left, right, RUN)).written == 0
+        return True
 
     async def check() -> None:
-        async with two_stores(("sqlite", "postgres"), tmp_path) as (left, right):
-            await records.warehouse(left, SimulatedClock(7))
+        clock, at = SimulatedClock(7), 0
+        async with a_store(way[0], tmp_path / "left.db", clock) as left:
+            await records.warehouse(left, clock)
+            lives = True
+            while lives:
+                at += 1
+                async with a_store(way[1], tmp_path / f"{at}.db", clock) as right:
+                    lives = await dies(left, right, clock, at)
+        assert at > 8, "the copy asks more of its target than that"
 
-            async def dies(commit: Commit) -> None:
-                raise KeyboardInterrupt
+    asyncio.run(check())
 
-            class Dying:
-                append = staticmethod(dies)
 
-                def __getattr__(self, name: str) -> object:
-                    return getattr(right.entries, name)
+@asynccontextmanager
+async def a_store(kind: str, path: Path, clock: SimulatedClock) -> AsyncIterator[Store]:
+    with fresh_database() if kind == "postgres" else nullcontext(str(path)) as address:
+        store = await open_store(address, clock=clock)
+        try:
+            yield store
+        finally:
+            await store.close()
 
-            class Target:
-                entries = Dying()
 
-                def __getattr__(self, name: str) -> object:
-                    return getattr(right, name)
+@pytest.mark.parametrize("is_there", [False, True], ids=["new", "carried on"])
+def test_a_source_that_somebody_takes_in_the_middle_is_not_copied(is_there: bool, tmp_path: Path) -> None:
+    """Without it the run could go on in both stores, from one and the same head."""
 
-            with pytest.raises(KeyboardInterrupt):
-                await copy_run(left, Target(), RUN)  # type: ignore[arg-type]
+    async def check() -> None:
+        clock = SimulatedClock(7)
+        async with two_stores(("sqlite", "postgres"), tmp_path, clock) as (left, right):
+            await records.warehouse(left, clock)
+            if is_there:
+                await copy_run(left, right, RUN)
+                await grown(left, clock)
+            before = await right.catalogue.runs()
+
+            def taken() -> None:
+                clock.advance(100_000)
+                at_once(left.leases.take(RUN, elsewhere("b"), LEASE_MS))
+
+            seams = Seams(Meanwhile(1, moment="after", seam="leases.take", do=taken))
+            with pytest.raises(Fenced):
+                await copy_run(left, seams.store(right), RUN)
+            assert await right.catalogue.runs() == before
+
+    asyncio.run(check())
+
+
+def test_a_copy_that_takes_longer_than_its_lease_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease is renewed from another thread while the copy has this one."""
+    monkeypatch.setattr(held, "LEASE_MS", 1_500)
+
+    async def check() -> None:
+        # By the machine's clock, since the thread that renews waits by it.
+        left = await open_store(str(tmp_path / "left.db"))
+        right = await open_store(str(tmp_path / "right.db"))
+        await records.warehouse(left, SimulatedClock(7))
+        ends: list[int] = []
+
+        def looked() -> None:
+            row = at_once(left.leases.look(RUN))
+            first = row.until_ms
+            while row.until_ms == first:
+                row = at_once(left.leases.look(RUN))
+                assert row.left_ms is not None
+                assert row.left_ms > 0, "the lease has run out"
+            ends.append(row.until_ms)
+
+        seams = Seams(Meanwhile(1, moment="after", seam="leases.take", do=looked))
+        assert (await copy_run(left, seams.store(right), RUN)).written == 46
+        assert ends
+        await left.close()
+        await right.close()
+
+    asyncio.run(check())
+
+
+def test_a_target_without_room_says_so_keeps_nothing_and_takes_the_copy_later(tmp_path: Path) -> None:
+    async def check() -> None:
+        clock = SimulatedClock(7)
+        async with two_stores(("postgres", "sqlite"), tmp_path, clock) as (left, right):
+            await records.warehouse(left, clock)
+            seams = Seams(
+                Fails(1, moment="before", seam="entries.append", error=StoreError("the disk is full"))
+            )
+            with pytest.raises(StoreError, match="the disk is full"):
+                await copy_run(left, seams.store(right), RUN)
             assert await right.catalogue.runs() == []
+            for store in (left, right):
+                assert (await store.leases.look(RUN)).holder is None
             assert (await copy_run(left, right, RUN)).written == 46
             assert await lines_of(right) == await lines_of(left)
 

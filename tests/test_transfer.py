@@ -19,7 +19,7 @@ from shiftbook.providers.scripted import Step, call, say
 from shiftbook.testing.clock import SimulatedClock
 from shiftbook.testing.validator import request_faults
 from shiftbook.transfer import Imported, export_run, import_run
-from shiftbook.transfer.write import LEASE_MS
+from shiftbook.transfer.held import LEASE_MS
 from shiftbook.verify import verify
 from shiftbook.views import show_rows
 from tests import records
@@ -145,6 +145,7 @@ class Mortal:
         self.writes = 0
         self.dead = False
         self.entries, self.leases, self.inbox = self, self, self
+        self.name, self.reopen = store.name, store.reopen
 
     async def _write(self, doing: Callable[[], Awaitable[Any]]) -> Any:
         self._die_at(self.writes)

@@ -5,22 +5,24 @@ its id, its salts, its chain and its lease epoch, so the same run in two stores 
 go on in one of them only. A run that is there already and equal costs two reads; one that has grown since is
 carried on where the copy ended. So a copy that was cut off is simply started again.
 
-While a run is copied its lease is held in both stores: nobody appends to it, and a process that believed to
-hold it is refused. A message that comes into the source's inbox after that run was copied stays there.
+While a run is copied its lease is held in both stores, and renewed: nobody appends to it, and a process that
+believed to hold it is refused. A message that comes into the source's inbox after that run was copied stays
+there.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
-from shiftbook.clock import this_process
 from shiftbook.codec import genesis, link
 from shiftbook.errors import Damaged, RunExists, UnknownRun
 from shiftbook.journal.promises import PAGE_ROWS, Commit, Head, InboxItem, Store
 from shiftbook.transfer.export import export_run
+from shiftbook.transfer.held import check_held, held
 from shiftbook.transfer.reader import Reader, WholeRun
-from shiftbook.transfer.write import LEASE_MS, write_whole
+from shiftbook.transfer.write import write_whole
 
 PAGE_RUNS = 200
 """Runs that are listed at once."""
@@ -47,22 +49,19 @@ async def copy_run(source: Store, target: Store, run: str) -> Copied:
     """Make the target's run what the source's is.
 
     Raises `RunExists` when the target has a run of that id that is another one or has gone on by itself,
-    `Held` when somebody holds the run in either store, `Damaged` when the source's record is not whole;
-    nothing was written then.
+    `Held` when somebody holds the run in either store, `Fenced` when somebody took it in the middle,
+    `Damaged` when the source's record is not whole; nothing was written then.
     """
     there = await _head(target, run)
     if there.position and await _is_equal(source, target, run, there):
         return Copied(run, there.position, 0)
-    lease = await source.leases.take(run, this_process(), LEASE_MS)
-    try:
+    async with held(source, run) as lease:
         whole = await _read(export_run(source, run))
         if there.position:
-            await _carry_on(target, whole, there)
+            await _carry_on(target, whole, there, partial(check_held, source, lease))
         else:
-            await write_whole(target, whole)
-    finally:
-        await source.leases.give_back(lease)
-    await _compare(target, whole)
+            await write_whole(target, whole, partial(check_held, source, lease))
+        await _compare(target, whole)
     return Copied(run, len(whole.rows), len(whole.rows) - there.position)
 
 
@@ -93,7 +92,9 @@ async def _items(store: Store, run: str) -> list[InboxItem]:
     return items
 
 
-async def _carry_on(target: Store, whole: WholeRun, there: Head) -> None:
+async def _carry_on(
+    target: Store, whole: WholeRun, there: Head, check: Callable[[], Awaitable[None]]
+) -> None:
     """Append what the source has more, in one commit, if what is there is the beginning of it."""
     head = genesis(whole.run)
     for row in whole.rows[: there.position]:
@@ -110,8 +111,7 @@ async def _carry_on(target: Store, whole: WholeRun, there: Head) -> None:
             f"Run {whole.run} is in {target.name} already and has gone its own way there (entry "
             f"{there.position}); it was left as it is. Copy into another database, or go on in that one."
         )
-    lease = await target.leases.take(whole.run, this_process(), LEASE_MS, above=whole.epoch - 1)
-    try:
+    async with held(target, whole.run, above=whole.epoch - 1) as lease:
         for item in mail[len(known) :]:
             await target.inbox.put(whole.run, item)
         rows = whole.rows[there.position :]
@@ -122,9 +122,8 @@ async def _carry_on(target: Store, whole: WholeRun, there: Head) -> None:
                 if item.moved_to is not None and item.moved_to > there.position
             }
             commit = Commit(whole.run, there.position, lease.epoch, rows, whole.blobs, taken)
+            await check()
             await target.entries.append(commit)
-    finally:
-        await target.leases.give_back(lease)
 
 
 async def _compare(target: Store, whole: WholeRun) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 
-from shiftbook.clock import this_process
 from shiftbook.errors import RunExists
 from shiftbook.journal.promises import Commit, InboxItem, Store
+from shiftbook.transfer.held import held
 from shiftbook.transfer.reader import Reader, WholeRun
-
-LEASE_MS = 60_000
-"""How long an import that dies on another machine keeps the run's id from others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +40,33 @@ async def import_run(store: Store, lines: Iterable[str] | AsyncIterable[str]) ->
     return Imported(whole.run, len(whole.rows), len(whole.blobs), len(whole.items))
 
 
-async def write_whole(store: Store, whole: WholeRun) -> None:
-    """Write a run that the store does not have, in one commit. Raises as `import_run` does."""
+async def _nothing() -> None:
+    """Nothing is to be looked at before the commit."""
+
+
+async def write_whole(store: Store, whole: WholeRun, check: Callable[[], Awaitable[None]] = _nothing) -> None:
+    """Write a run that the store does not have, in one commit. Raises as `import_run` does.
+
+    `check` is called right before the commit; what it raises, nothing is written for.
+    """
     # The lease's epoch becomes the exporter's: no entry is above it, and the next holder's will be.
     try:
-        lease = await store.leases.take(whole.run, this_process(), LEASE_MS, new=True, above=whole.epoch - 1)
-    except RunExists:
+        async with held(store, whole.run, new=True, above=whole.epoch - 1) as lease:
+            await _put_items(store, whole)
+            taken = {item.id: item.moved_to for item in whole.items if item.moved_to is not None}
+            await check()
+            await store.entries.append(Commit(whole.run, 0, lease.epoch, whole.rows, whole.blobs, taken))
+    except RunExists as fault:
+        if isinstance(fault, _OtherMail):
+            raise
         raise RunExists(
             f"Run {whole.run} is in this store already, and an import keeps a run's id: import it into "
             "another database."
         ) from None
-    try:
-        await _put_items(store, whole)
-        taken = {item.id: item.moved_to for item in whole.items if item.moved_to is not None}
-        await store.entries.append(Commit(whole.run, 0, lease.epoch, whole.rows, whole.blobs, taken))
-    finally:
-        await store.leases.give_back(lease)
+
+
+class _OtherMail(RunExists):
+    """The run was begun in this store and not written, and its inbox is another's."""
 
 
 async def _put_items(store: Store, whole: WholeRun) -> None:
@@ -68,7 +76,7 @@ async def _put_items(store: Store, whole: WholeRun) -> None:
     while page := await store.inbox.items(whole.run, there[-1].id if there else None):
         there += page
     if there != wanted[: len(there)]:
-        raise RunExists(
+        raise _OtherMail(
             f"A run {whole.run} was begun in this store and has other mail in its inbox; import into another "
             "database."
         )

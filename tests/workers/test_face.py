@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -219,3 +220,38 @@ def test_an_address_to_listen_on_is_read_or_refused() -> None:
     for text in ("", "x", "here:", ":70000", "-1"):
         with pytest.raises(BadInput):
             parse_listen(text)
+
+
+@pytest.mark.parametrize("package", ["psycopg", "procrastinate"])
+@pytest.mark.parametrize(
+    "words", [("worker",), ("run", "agent.py:shop", "Hi", "--queue")], ids=lambda each: each[0]
+)
+def test_without_its_packages_a_worker_names_the_extra_that_has_them(
+    package: str, words: tuple[str, ...], shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    ran = run(shop, *words, "--db", "postgresql://jo:s3cret@h/db")
+    assert ran.code == 2
+    assert f"needs the package {package}" in ran.err
+    assert "pip install 'shiftbook[workers]'" in ran.err
+    assert "s3cret" not in ran.err
+
+
+def test_the_compose_file_builds_what_is_there_and_calls_what_the_program_has() -> None:
+    """As far as can be told without a container engine."""
+    yaml = pytest.importorskip("yaml", reason="no YAML reader")
+    top = Path(__file__).parents[2]
+    services = yaml.safe_load((top / "docker-compose.yml").read_text())["services"]
+    assert set(services) == {"database", "worker"}
+    worker = services["worker"]
+    assert (worker["build"], worker["depends_on"]["database"]["condition"]) == (".", "service_healthy")
+    lines = (top / "Dockerfile").read_text().splitlines()
+    copied = [each for line in lines if line.startswith("COPY") for each in line.split()[1:-1]]
+    kept = (top / ".dockerignore").read_text().splitlines()
+    assert copied
+    for each in copied:
+        assert (top / each).exists()
+        assert f"!{each}" in kept, "the engine is not sent it"
+    help_text = run(top, *worker["command"][:1], "--help").out
+    for word in worker["command"][1:]:
+        assert not word.startswith("--") or word in help_text

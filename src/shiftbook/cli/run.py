@@ -19,7 +19,7 @@ from shiftbook.run.loop import start
 from shiftbook.run.reference import Overrides, load_agent
 from shiftbook.workers.board import board
 from shiftbook.workers.entering import enter
-from shiftbook.workers.queue import open_queue
+from shiftbook.workers.queue import check_packages, open_queue
 
 
 def command(
@@ -91,6 +91,7 @@ async def _run(
 async def _queue(
     agent: Agent, message: str, run_id: str | None, tags: list[str], priority: int, db: str | None, json: bool
 ) -> None:
+    check_packages()
     async with journal(server(db), create=True) as store:
         queue = await open_queue(store, create=True)
         assert queue is not None

@@ -21,6 +21,7 @@ from shiftbook.cli.words import count
 from shiftbook.errors import BadInput
 from shiftbook.run.reference import load_agent
 from shiftbook.workers import Settings, Worker, open_queue
+from shiftbook.workers.queue import check_packages
 from shiftbook.workers.serving import parse_listen, serving
 from shiftbook.workers.shares import Shares
 
@@ -102,6 +103,7 @@ def command(
 
 
 async def _work(settings: Settings, listen: tuple[str, int] | None, once: bool, db: str | None) -> None:
+    check_packages()
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(journal(server(db), create=True))
         queue = await open_queue(store, create=True)

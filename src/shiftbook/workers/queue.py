@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shiftbook.errors import BadInput, StoreUnusable
@@ -312,6 +313,18 @@ LIMIT %s
 """
 
 
+def check_packages() -> None:
+    """Raise `StoreUnusable` where a package is missing that a queue is made with."""
+    for name in ("psycopg", "psycopg_pool", "procrastinate"):
+        try:
+            import_module(name)
+        except ImportError as missing:
+            raise StoreUnusable(
+                f"A queue of runs needs the package {name}, which cannot be loaded here "
+                f"({str(missing).splitlines()[0]:.80}): pip install 'shiftbook[workers]'."
+            ) from None
+
+
 async def open_queue(store: Store, *, create: bool = False) -> Queue | None:
     """The queue beside a journal on PostgreSQL; None when there is none and `create` is not given.
 
@@ -326,12 +339,9 @@ async def open_queue(store: Store, *, create: bool = False) -> Queue | None:
         )
     if not create and not await store.connections.run(layout):
         return None
-    try:
-        from procrastinate import App, PsycopgConnector
-    except ImportError:
-        raise StoreUnusable(
-            "The queue needs the package procrastinate: pip install 'shiftbook[workers]'."
-        ) from None
+    check_packages()
+    from procrastinate import App, PsycopgConnector
+
     await store.connections.run(make_layout, again=make_layout)
     given = store.connections.address.parameters
     options = " ".join(filter(None, (given.get("options"), f"-c search_path={SCHEMA}")))

@@ -15,8 +15,8 @@ PURE = tuple(f"src/shiftbook/{room}/*.py" for room in ("economics", "projections
 
 _HEAVY = """
 anthropic backports bpe_openai click genai_prices httpx httpx2 hypothesis jinja2 jsonschema mcp mcp_types
-numpy openai opentelemetry procrastinate psycopg pydantic pydantic_ai pytest quicktok referencing rich rs_bpe
-scipy sqlite_vec starlette typer uvicorn xllamacpp
+numpy openai opentelemetry procrastinate psycopg psycopg_pool pydantic pydantic_ai pytest quicktok referencing
+rich rs_bpe scipy sqlite_vec starlette typer uvicorn xllamacpp
 """
 LAZY = frozenset(_HEAVY.split())
 """Optional or heavy packages: loaded by whoever needs them, when they are needed."""

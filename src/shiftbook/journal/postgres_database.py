@@ -30,18 +30,30 @@ IDLE_MS = 15_000
 The last bounds how long a holder that froze in the middle of one keeps its run's row from its successor.
 """
 
+POOLER_LOOKS = 3
+"""How often it is looked whether a pooler shares sessions: others may have taken the session in between."""
+
 KNOWN_MAX = 4096
 """Runs about which a store remembers something before it forgets them all."""
 
-_HELLO = """
-SELECT
-    set_config('statement_timeout', %s, false),
-    set_config('lock_timeout', %s, false),
-    set_config('idle_in_transaction_session_timeout', %s, false),
+TIMEOUTS = f"""
+    set_config('statement_timeout', '{STATEMENT_MS}', false),
+    set_config('lock_timeout', '{LOCK_MS}', false),
+    set_config('idle_in_transaction_session_timeout', '{IDLE_MS}', false),
+    set_config('idle_session_timeout', '0', false),
+    CASE WHEN current_setting('transaction_timeout', true) IS NOT NULL
+        THEN set_config('transaction_timeout', '0', false) END
+"""
+"""For a SELECT: ours in place of what the server's owner has set for everybody. A session that listens is
+idle for hours, and `transaction_timeout` (of PostgreSQL 17 and newer) ends a connection in its commit."""
+
+_HELLO = f"""
+SELECT {TIMEOUTS},
     set_config('default_transaction_read_only', %s, false),
     CASE current_setting('synchronous_commit')
         WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END,
     current_setting('server_encoding'),
+    pg_backend_pid(),
     pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'
 """
 
@@ -55,6 +67,8 @@ class Known:
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
         self.standings: dict[int, tuple[int, Standing]] = {}
+        self.has_own_sessions = False
+        """Whether a pooler in between was looked at, and gives each connection a session of its own."""
 
     def learn_number(self, run: str, number: int) -> None:
         """Remember a run's number."""
@@ -159,8 +173,12 @@ async def connect(address: PostgresAddress, clock: Clock, known: Known, *, read_
                 "or newer."
             )
         database = Database(connection, address, clock, known)
-        limits = (str(STATEMENT_MS), str(LOCK_MS), str(IDLE_MS), "on" if read_only else "off")
-        ((*_set, encoding, is_read_only),) = await database.rows(_HELLO, limits)
+        ((*_set, encoding, session, is_read_only),) = await database.rows(
+            _HELLO, ("on" if read_only else "off",)
+        )
+        if session != connection.info.backend_pid and not known.has_own_sessions:
+            await _check_own_session(address, session)
+            known.has_own_sessions = True
         if encoding != "UTF8":
             raise StoreUnusable(
                 f"{address.name}: the database keeps its texts as {encoding}; create one with encoding UTF8."
@@ -174,3 +192,20 @@ async def connect(address: PostgresAddress, clock: Clock, known: Known, *, read_
     except BaseException:
         await connection.close()
         raise
+
+
+async def _check_own_session(address: PostgresAddress, session: int) -> None:
+    """Refuse a pooler that gave `session` to one connection and gives it to another as well.
+
+    There is a pooler if a connection is told another session's number than the server's: pgbouncer is one
+    that does so. In its transaction mode a second connection gets the session that the first one left.
+    """
+    async with await driver().AsyncConnection.connect(**address.parameters, autocommit=True) as second:
+        for _ in range(POOLER_LOOKS):
+            ((other,),) = await (await second.execute("SELECT pg_backend_pid()")).fetchall()
+            if other == session:
+                raise StoreUnusable(
+                    f"{address.name}: a pooler there gives one session of the server to several connections "
+                    "(the transaction mode of pgbouncer), but Shiftbook's sessions carry settings, locks and "
+                    "LISTEN; name the server itself, or a pool in session mode."
+                )

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from shiftbook.errors import BadInput, StoreUnusable
 from shiftbook.journal.postgres import PostgresStore
 from shiftbook.journal.postgres_connections import has_news
-from shiftbook.journal.postgres_database import Database
+from shiftbook.journal.postgres_database import TIMEOUTS, Database
 from shiftbook.journal.postgres_inbox import put_in
 from shiftbook.journal.promises import InboxItem, Store
 from shiftbook.views import standing_of
@@ -343,9 +343,7 @@ async def open_queue(store: Store, *, create: bool = False) -> Queue | None:
     from procrastinate import App, PsycopgConnector
 
     await store.connections.run(make_layout, again=make_layout)
-    given = store.connections.address.parameters
-    options = " ".join(filter(None, (given.get("options"), f"-c search_path={SCHEMA}")))
-    settings = {**given, "options": options, "application_name": "shiftbook queue"}
+    settings = {**store.connections.address.parameters, "application_name": "shiftbook queue"}
     # A pool of this name tells in its log where it cannot connect, never with what password.
     return Queue(
         store,
@@ -381,3 +379,5 @@ async def _configure(connection: AsyncConnection[Any]) -> None:
     # Each of procrastinate's statements is whole: a worker that freezes between one and its commit would
     # keep a job locked that nobody can take then.
     await connection.set_autocommit(True)
+    # Not by `options` of the address, which poolers refuse.
+    await connection.execute(f"SELECT set_config('search_path', '{SCHEMA}', false), {TIMEOUTS}")

@@ -1,17 +1,19 @@
-"""Workers on PostgreSQL: how many runs a second, what a look costs while many wait, what a claim costs.
+"""Workers on PostgreSQL: runs a second, statements a run, what a look costs while many wait, a claim.
 
     python -m benchmarks.workers [--runs N] [--waiting N] [--finished N] [--seconds N]
 
 Runs a second are measured against the same server in the same minute, made for it and with fsync on:
 bare inserts of one kilobyte a commit over as many connections as there are workers, and the queue's
 own limit, which is the same workers doing nothing with what they take. Looks and claims are measured
-on a server without fsync, since they are about what is read.
+on a server without fsync, since they are about what is read. Statements and writing transactions are counted
+by the server (its log, its transaction numbers): they are the same on a busy machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import re
 import statistics
 import subprocess
@@ -19,6 +21,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -35,7 +38,7 @@ from tests import postgres
 COUNTS = (1, 2, 4, 8)
 CLAIMS = 200
 HERE = "-c search_path=shiftbook_queue"
-_APP = re.compile(r"^shiftbook( queue)?@LOG:  (?:statement|execute [^:]*): (.*)")
+_APP = re.compile(r"^shiftbook( queue)?@LOG:  (?:statement|execute [^:]*): (.*(?:\n\t.*)*)", re.MULTILINE)
 
 
 def main() -> None:
@@ -50,6 +53,7 @@ def main() -> None:
         throughput(server, given.runs)
     # Looks and claims are about what is read: without the disk's moods.
     with postgres.server("log_line_prefix=%a@") as server:
+        statements(server)
         idle(server, given.waiting, given.seconds)
         claims(server, given.finished)
 
@@ -143,6 +147,68 @@ SELECT 'bench:agent', 'shiftbook.wake', 'wake' || n, 'wake' || n, jsonb_build_ob
 FROM generate_series(1, %s) AS n
 """
 
+# --- statements a run ------------------------------------------------------------------------------------
+
+
+def statements(server: postgres.Server, runs: int = 40) -> None:
+    """What one worker asks of the database for each run, as the server counts it."""
+    address = server.create()
+    asyncio.run(filled(address, "runs", runs))
+    with psycopg.connect(address, autocommit=True) as connection:
+        before = transactions(connection)
+        with logged(server) as asked:
+            taken, entries = asyncio.run(worked_off(address))
+        after = transactions(connection)
+    assert taken == runs, f"{taken} of {runs} runs came to rest"
+    of_queue = sum(times for what, times in asked.items() if what.startswith("procrastinate: "))
+    print(f"\na run of {TURNS} turns and a reply ({entries / runs:.0f} entries), one worker, {runs} runs:")
+    print(f"  {sum(asked.values()) / runs:.1f} statements, {of_queue / runs:.1f} of them procrastinate's")
+    writing = (after - before - 1) / runs
+    print(f"  {writing:.1f} transactions that write, {2 * TURNS + 2} of them commits of the run")
+    for what, times in asked.most_common():
+        if times >= runs / 2:
+            print(f"  {times / runs:5.1f} a run  {what}")
+    server.drop(address)
+
+
+def transactions(connection: psycopg.Connection[Any]) -> int:
+    """The number of the transaction that asks: those that write are counted, others have no number."""
+    found = connection.execute("SELECT pg_current_xact_id()::text::bigint").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+async def worked_off(address: str) -> tuple[int, int]:
+    """One worker until nothing waits: runs and entries."""
+    store = await open_store(address)
+    queue = await open_queue(store)
+    assert queue is not None
+    agent = bench_agent()
+    settings = Settings(concurrency=CONCURRENCY, beat=Beat(upkeep_s=59))
+    worker = Worker(queue, settings, load=lambda reference: agent)
+    await worker.work(once=True)
+    await store.close()
+    return worker.counts.taken, worker.counts.entries
+
+
+@contextlib.contextmanager
+def logged(server: postgres.Server) -> Iterator[Counter[str]]:
+    """Statements that the server is asked within, by what they begin with; filled at the end."""
+    assert server.data is not None
+    log = server.data.parent / "log"
+    asked: Counter[str] = Counter()
+    server.sql(server.address, "ALTER SYSTEM SET log_statement = 'all'", "SELECT pg_reload_conf()")
+    start = log.stat().st_size
+    try:
+        yield asked
+    finally:
+        server.sql(server.address, "ALTER SYSTEM SET log_statement = 'none'", "SELECT pg_reload_conf()")
+        text = log.read_text(errors="replace")[start:]
+        for found in _APP.finditer(text):
+            who = "procrastinate: " if found[1] else ""
+            asked[who + " ".join(found[2].split())[:70]] += 1
+
+
 # --- what waiting costs ----------------------------------------------------------------------------------
 
 
@@ -159,18 +225,11 @@ def idle(server: postgres.Server, waiting: int, seconds: int) -> None:
         )
         connection.execute("ANALYZE")
     looks[waiting] = look_ms(address)
-    server.sql(server.address, "ALTER SYSTEM SET log_statement = 'all'", "SELECT pg_reload_conf()")
-    assert server.data is not None
-    log = server.data.parent / "log"
-    start = log.stat().st_size
-    asyncio.run(listened(address, seconds))
-    server.sql(server.address, "ALTER SYSTEM SET log_statement = 'none'", "SELECT pg_reload_conf()")
-    with log.open(errors="replace") as file:
-        file.seek(start)
-        asked: Counter[str] = Counter()
-        for line in file:
-            if found := _APP.match(line):
-                asked[_what(found[2])] += 1
+    with logged(server) as statements_asked:
+        asyncio.run(listened(address, seconds))
+    asked: Counter[str] = Counter()
+    for statement, times in statements_asked.items():
+        asked[_what(statement)] += times
     print(f"\n{waiting:,} runs wait, half of them for a moment tomorrow; an idle worker for {seconds} s:")
     for what, times in asked.most_common():
         print(f"  {times / seconds:5.2f} a second  {what}")
@@ -184,7 +243,7 @@ def idle(server: postgres.Server, waiting: int, seconds: int) -> None:
 def _what(statement: str) -> str:
     for mark, name in (
         ("due <= ", "look at what is due"),
-        ("SELECT id, status, task_name", "look at the queue"),
+        ("procrastinate: SELECT id, status, task_name", "look at the queue"),
         ("heartbeat", "beat of the queue"),
         ("INTO shiftbook_queue.workers", "beat of the worker"),
         ("periodic", "periodic upkeep put in"),

@@ -237,7 +237,7 @@ def test_without_its_packages_a_worker_names_the_extra_that_has_them(
     assert "s3cret" not in ran.err
 
 
-def test_the_compose_file_builds_what_is_there_and_calls_what_the_program_has() -> None:
+def test_the_compose_file_builds_what_is_there_and_calls_what_the_program_has(tmp_path: Path) -> None:
     """As far as can be told without a container engine."""
     yaml = pytest.importorskip("yaml", reason="no YAML reader")
     top = Path(__file__).parents[2]
@@ -252,6 +252,6 @@ def test_the_compose_file_builds_what_is_there_and_calls_what_the_program_has() 
     for each in copied:
         assert (top / each).exists()
         assert f"!{each}" in kept, "the engine is not sent it"
-    help_text = run(top, *worker["command"][:1], "--help").out
+    help_text = run(tmp_path, *worker["command"][:1], "--help").out
     for word in worker["command"][1:]:
         assert not word.startswith("--") or word in help_text

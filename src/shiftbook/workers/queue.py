@@ -174,9 +174,12 @@ class Queue:
         return await self.store.connections.run(self._orphans, again=self._orphans)
 
     async def _orphans(self, database: Database) -> int:
+        found = await database.rows(_ORPHANS, (DUE_MAX,))
+        if not found:
+            return 0
+        # Who got a wake in between is woken once more, which costs a look.
         async with database.transaction():
             await database.run(HERE)
-            found = await database.rows(_ORPHANS, (DUE_MAX,))
             return await self._wake(database, [run for (run,) in found])
 
     async def park(self, run: str, share: str, why: str, wait_ms: float) -> None:
@@ -292,18 +295,19 @@ RETURNING tries,
     )
 """
 
-_ORPHANS = """
+_ORPHANS = f"""
 WITH alone AS NOT MATERIALIZED (
     SELECT queued.run, leases.number
-    FROM queued_runs AS queued JOIN shiftbook.leases ON leases.run = queued.run
+    FROM {SCHEMA}.queued_runs AS queued JOIN shiftbook.leases ON leases.run = queued.run
     WHERE queued.due IS NULL
         AND (leases.host IS NULL OR leases.until_ms <= shiftbook.now_ms())
         AND NOT EXISTS (
-            SELECT 1 FROM procrastinate_jobs AS job
+            SELECT 1 FROM {SCHEMA}.procrastinate_jobs AS job
             WHERE job.queueing_lock = queued.run AND job.status = 'todo'
         )
         AND NOT EXISTS (
-            SELECT 1 FROM procrastinate_jobs AS job WHERE job.lock = queued.run AND job.status = 'doing'
+            SELECT 1 FROM {SCHEMA}.procrastinate_jobs AS job
+            WHERE job.lock = queued.run AND job.status = 'doing'
         )
 )
 SELECT alone.run FROM alone JOIN shiftbook.runs ON runs.number = alone.number WHERE runs.state = 'running'

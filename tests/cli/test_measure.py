@@ -157,3 +157,20 @@ def test_every_format_that_is_read_is_measured(tmp_path: Path) -> None:
     assert (shown.code, "No session has a T*" in shown.out) == (0, True)
     page = run(tmp_path, "measure", str(FIXTURES), "--html", "page.html", "--model", "claude-opus-4-5")
     assert (page.code, (tmp_path / "page.html").stat().st_size > 10_000) == (0, True)
+
+
+def test_sub_agents_beside_a_named_file_are_told_of_until_they_are_named(tmp_path: Path) -> None:
+    write(tmp_path / "garden.jsonl", growing(3))
+    beside = tmp_path / "garden" / "subagents"
+    beside.mkdir(parents=True)
+    side = [{**each, "isSidechain": True, "agentId": "a1"} for each in growing(2)]
+    for each in side[1:]:
+        each["requestId"] = f"side-{each['requestId']}"
+    write(beside / "agent-a1.jsonl", side)
+    alone = run(tmp_path, "measure", "garden.jsonl")
+    assert alone.code == 0
+    assert "garden.jsonl: 1 sub-agent file in garden/subagents not counted: name that folder too" in alone.err
+    for named in (("garden.jsonl", "garden"), (".",)):
+        both = run(tmp_path, "measure", *named)
+        assert (both.code, "not counted" in both.err) == (0, False)
+        assert "2 sessions, 5 requests" in both.out

@@ -67,4 +67,19 @@ def test_the_program_tells_it(tmp_path: Path) -> None:
     Tape().said("Hello.").replied(words("Hello.")).write(tmp_path / "none.jsonl")
     assert "no recorded compaction" in run(tmp_path, "measure", "none.jsonl", "--survival").out
     assert run(tmp_path, "measure", "nowhere", "--survival").code == 2
-    assert run(tmp_path, "measure", "tape.jsonl", "--survival", "--html", "p.html").code == 2
+    assert run(tmp_path, "measure", "tape.jsonl", "--survival", "--check-cache").code == 2
+
+
+def test_a_page_tells_the_same_to_a_stranger(tmp_path: Path) -> None:
+    tape().write(tmp_path / "tape.jsonl")
+    ran = run(tmp_path, "measure", "tape.jsonl", "--survival", "--html", "p.html")
+    assert (ran.code, "page written to p.html" in ran.err, "1 compaction" in ran.out) == (0, True, True)
+    told = (tmp_path / "p.html").read_text()
+    assert "What compactions kept" in told
+    assert "1 of 1" in told
+    assert "none needed" in told, "a kind of which nothing was needed has no share of nothing"
+    assert "shiftbook measure tape.jsonl --survival --html p.html" in told
+    assert not any(each in told for each in ("boats", "tideTable", "4711", "<script"))
+    Tape().said("Hello.").replied(words("Hello.")).write(tmp_path / "none.jsonl")
+    assert run(tmp_path, "measure", "none.jsonl", "--survival", "--html", "n.html").code == 0
+    assert "no recorded compaction" in (tmp_path / "n.html").read_text()

@@ -27,6 +27,7 @@ from shiftbook.measure.series import series_of
 from shiftbook.measure.session import Choices, Measured, measured, usage_share
 from shiftbook.measure.told import session_row
 from shiftbook.sessions import RecordedRequests, Unmeasured, walk_requests
+from shiftbook.sessions.walk import left_beside
 from shiftbook.views.recorded import MEASURED
 
 
@@ -77,7 +78,7 @@ def command(
         bool,
         typer.Option(
             "--check-cache",
-            help="Predict each cache from prompt sizes and stamps alone and compare with what was recorded.",
+            help="Predict each cache from sizes, stamps and marks alone and compare with what was recorded.",
         ),
     ] = False,
     survival: Annotated[
@@ -95,10 +96,10 @@ def command(
     Nothing is sent anywhere and nothing is written but the page. Prices are those of `genai-prices` on the
     day of each request; a price or a count that is not known makes a sum unknown, never smaller.
     """
-    if survival + check_cache + (html is not None) > 1:
-        raise BadInput("--survival, --check-cache and --html each answer a question of their own: give one.")
+    if check_cache and (survival or html is not None):
+        raise BadInput("--check-cache answers a question of its own: leave out --survival and --html.")
     if survival:
-        tell_survival(paths, json)
+        tell_survival(paths, json, html, _command_line())
         return
     if ttl not in (None, "5m", "1h"):
         raise BadInput(f"--ttl {ttl} is no life of a cache that is priced: give 5m or 1h.")
@@ -116,6 +117,8 @@ def command(
         else:
             found.append(each)
     _tell_faults(faults, found)
+    for path, folder, files in left_beside(paths):
+        note(f"{path}: {count(files, 'sub-agent file')} in {folder} not counted: name that folder too")
     found = [each for each in found if each.rows]
     if not found:
         raise BadInput(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from shiftbook.cli.output import data, line, note, table
+from shiftbook._version import VERSION
+from shiftbook.cli.output import data, line, note, table, write_page
 from shiftbook.cli.words import count
 from shiftbook.errors import BadInput, SessionUnreadable
 from shiftbook.measure.survival import Part, Survived, parts_row, pooled, survival_row, survived
+from shiftbook.measure.survival_page import survival_page
 from shiftbook.sessions import Session, each_session, files_under
 from shiftbook.tokens import BpeMeter
 
@@ -19,8 +21,11 @@ MEANING = (
 )
 
 
-def tell_survival(paths: Sequence[Path], json: bool) -> None:
-    """Print it. Raises `BadInput` when nothing of what was named is a session with its words."""
+def tell_survival(paths: Sequence[Path], json: bool, html: Path | None, command: str) -> None:
+    """Print it, and write it to the page `html`, which names the `command` that made it.
+
+    Raises `BadInput` when nothing of what was named is a session with its words.
+    """
     meter = BpeMeter()
     read = 0
     found: list[tuple[Session, list[Survived]]] = []
@@ -30,6 +35,9 @@ def tell_survival(paths: Sequence[Path], json: bool) -> None:
             found.append((session, compactions))
     if not read:
         raise BadInput("There is no session with its words in what was named: name files that `rerun` reads.")
+    if html is not None:
+        named = [(_name(session), many) for session, many in found]
+        write_page(html, survival_page(named, sessions=read, command=command, version=VERSION))
     kept, needed = pooled(each for _, many in found for each in many)
     if json:
         data(
@@ -54,7 +62,7 @@ def tell_survival(paths: Sequence[Path], json: bool) -> None:
     columns = ("session", "after turn", "account", *(f"{kind} needed" for kind in needed))
     rows = [
         (
-            session.source.replace("\\", "/").rsplit("/", 1)[-1],
+            _name(session),
             f"{each.turn:,}",
             f"{each.tokens:,}",
             *(_of(part) for part in each.needed.values()),
@@ -68,6 +76,10 @@ def tell_survival(paths: Sequence[Path], json: bool) -> None:
     line("")
     line(f"{count(whole, 'compaction')} in {count(read, 'session')}; account: its tokens by our meter.")
     line(MEANING)
+
+
+def _name(session: Session) -> str:
+    return session.source.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def _tell_all(kept: Mapping[str, Part], needed: Mapping[str, Part]) -> None:

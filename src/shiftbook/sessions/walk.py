@@ -79,6 +79,20 @@ def files_under(paths: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[Path,
                 yield path, named
 
 
+def left_beside(paths: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[Path, Path, int]]:
+    """Files named by themselves whose sub-agents' files, by Claude Code put into `NAME/subagents`, are not
+    all among the paths: the file, that folder and how many are left out.
+    """
+    given = [Path(path) for path in paths]
+    covered = {path.absolute() for path, _ in files_under(given)}
+    for path in given:
+        folder = path.parent / path.name.removesuffix(".gz").removesuffix(".jsonl") / "subagents"
+        if path.is_file() and folder.is_dir():
+            left = sum(each.absolute() not in covered for each in sorted(folder.glob("*.jsonl*")))
+            if left:
+                yield path, folder, left
+
+
 def _in_folder(folder: Path) -> Iterator[Path]:
     """The files of a folder in order. The events beside an OpenHands state are read with that state."""
     closed: list[Path] = []

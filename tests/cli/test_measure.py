@@ -174,3 +174,11 @@ def test_sub_agents_beside_a_named_file_are_told_of_until_they_are_named(tmp_pat
         both = run(tmp_path, "measure", *named)
         assert (both.code, "not counted" in both.err) == (0, False)
         assert "2 sessions, 5 requests" in both.out
+
+
+def test_a_folder_without_a_session_says_what_to_name(tmp_path: Path) -> None:
+    (tmp_path / "hollow").mkdir()
+    (tmp_path / "hollow" / "itself").symlink_to(tmp_path / "hollow")
+    ran = run(tmp_path, "measure", "hollow")
+    assert ran.code == 2
+    assert "Name files of recorded sessions, or a folder that holds some." in ran.err

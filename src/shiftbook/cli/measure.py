@@ -158,7 +158,9 @@ def _read(paths: Sequence[Path]) -> Iterator[RecordedRequests | Unmeasured]:
 def _tell_faults(faults: Sequence[Unmeasured], found: Sequence[RecordedRequests]) -> None:
     """What was left out, a line each; in a folder, files of other kinds are only counted."""
     if not found:
-        first = f" {faults[0].path}: {faults[0].what}." if faults else ""
+        first = " Name files of recorded sessions, or a folder that holds some."
+        if faults:
+            first = f" {faults[0].path}: {faults[0].what}."
         raise BadInput(f"There is no session to measure in what was named.{first}")
     others = 0
     for fault in faults:

@@ -27,7 +27,7 @@ Decisions are sentences with a deciding word, kept when half of their long words
 def survival_page(
     found: Sequence[tuple[str, Sequence[Survived]]], *, sessions: int, command: str, version: str
 ) -> str:
-    """The page as text; deterministic. `found`: sessions with a compaction; `sessions`: how many were read."""
+    """The page as text; deterministic. `found` are those with a compaction, `sessions` counts all."""
     kept, needed = pooled(each for _, many in found for each in many)
     whole = sum(len(many) for _, many in found)
     said = {"Sessions": f"{sessions:,}", "Compactions": f"{whole:,}"}

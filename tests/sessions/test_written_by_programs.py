@@ -53,6 +53,24 @@ def test_a_codex_session_tells_its_sub_agent_and_its_compaction_apart() -> None:
     assert [row.kind for row in side.rows] == ["subagent"]
 
 
+def test_an_older_codex_compaction_is_the_request_without_words() -> None:
+    (found,) = requests_of(REQUESTS / "codex_silent.jsonl")
+    assert [(row.kind, row.usage.prompt) for row in found.rows] == [
+        ("main", 800),
+        ("compaction", 850),
+        ("main", 350),
+    ]
+
+
+def test_a_fork_of_claude_code_repeats_no_compaction_and_no_request() -> None:
+    first, fork = walked(REQUESTS / "claude_fork")
+    assert [row.usage.prompt for row in first.rows] == [500, 90]
+    assert [mark.tokens for mark in first.marks] == [504]
+    assert [row.usage.prompt for row in fork.rows] == [120]
+    assert fork.copies == 2
+    assert [mark.what for mark in fork.marks if mark.what == "compaction"] == []
+
+
 def test_an_openhands_sub_agent_is_counted_once_though_two_states_tell_of_it() -> None:
     parent, child = walked(REQUESTS / "openhands_tasks")
     assert [(row.branch, row.kind, row.usage.prompt) for row in parent.rows] == [

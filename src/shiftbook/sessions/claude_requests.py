@@ -147,8 +147,12 @@ class _File:
         told = inner(value, "compactMetadata" if what == "compact_boundary" else "microcompactMetadata")
         by = text(told, "trigger") if what == "compact_boundary" else "micro-compaction"
         tokens = whole(told, "preTokens")
-        self._draft.mark("compaction", line, at_ms=stamp_ms(value, "timestamp"), tokens=tokens, by=by)
         self._boundary_open = what == "compact_boundary"
+        own = text(value, "uuid")
+        # A forked session begins with a copy of the old one, its boundaries too.
+        if own is not None and self._seen.again(NAME, f"{what} {own}"):
+            return
+        self._draft.mark("compaction", line, at_ms=stamp_ms(value, "timestamp"), tokens=tokens, by=by)
 
     def _reply(self, value: Mapping[str, object], line: int, side: bool, node: int | None) -> None:
         message = inner(value, "message")

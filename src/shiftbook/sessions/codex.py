@@ -7,10 +7,11 @@ total told again is no request, and an event without `info` tells of rate limits
 written, stand inside `input_tokens`. A file without any usage is estimated; a turn that was interrupted after
 the model had spoken, before its usage came, is a request whose usage is missing.
 
-The request that wrote a summary is the one whose words end the `compacted` line. A sub-agent has a file of
-its own, which says so. A fork begins with a copy of the old history: a response id that the walk has met
-is a copy and, in a file that says it is a fork, an event whose totals it has met. Texts that Codex puts in
-the user's place (environment, instruction files) are no person's.
+The request that wrote a summary is the one whose words end the `compacted` line or, in older files, the one
+before it of which no words are told. A sub-agent has a file of its own, which says so. A fork begins with a
+copy of the old history: a response id that the walk has met is a copy and, in a file that says it is a fork,
+an event whose totals it has met. Texts that Codex puts in the user's place (environment, instruction files)
+are no person's.
 """
 
 from __future__ import annotations
@@ -90,6 +91,7 @@ class _Rollout:
         self._told: tuple[int | None, ...] | None = None
         self._words = ""
         self._unpaid = False
+        self._silent = False
         self._metas = 0
         self._fork = False
         self._branch = ""
@@ -128,8 +130,10 @@ class _Rollout:
 
     def _compacted(self, payload: Mapping[str, object], line: int, at_ms: int | None) -> None:
         summary = (text(payload, "message") or "").rstrip()
-        if self._words.strip() and summary.endswith(self._words.strip()) and not self._unpaid:
+        written = bool(self._words.strip()) and summary.endswith(self._words.strip()) and not self._unpaid
+        if written or self._silent:
             self.draft.was("compaction")
+        self._silent = False
         self.draft.mark("compaction", line, at_ms=at_ms, branch=self._branch)
 
     def _recorded(self, payload: Mapping[str, object], line: int, at_ms: int | None) -> None:
@@ -170,6 +174,7 @@ class _Rollout:
     ) -> None:
         if usage != MISSING and not (usage.undivided or usage.output):
             return
+        self._silent = not self._unpaid
         self._unpaid = False
         self._counted = self._counted or usage != MISSING
         self.draft.row(

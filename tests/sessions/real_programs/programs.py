@@ -6,6 +6,7 @@ from tests.sessions.real_programs.program import Environment, Program
 from tests.sessions.real_programs.scripts import (
     claude,
     codex,
+    codex_old,
     compacts,
     graded,
     openhands,
@@ -63,6 +64,7 @@ OPENHANDS = Environment(
 HARBOR = Environment("harbor", "pip", ("harbor>=0.26,<0.27",), python=(3, 12))
 SDKS = Environment("sdks", "pip", ("openai>=3.57,<4", "anthropic>=2.14,<3"))
 CODEX = Environment("codex", "npm", ("@openai/codex@0",))
+CODEX_OLD = Environment("codex-old", "npm", ("@openai/codex@0.80",))
 CLAUDE = Environment("claude", "npm", ("@anthropic-ai/claude-code@2",))
 VERCEL = Environment("vercel", "npm", ("ai@6", "@ai-sdk/openai@3", "zod@4"))
 
@@ -145,6 +147,18 @@ PROGRAMS: tuple[Program, ...] = (
         "codex_exec.py",
         codex,
         kinds={"subagent": 1, "compaction": 1},
+        compactions=1,
+        measured="sessions",
+        waived=CODEX_WAIVED,
+    ),
+    Program(
+        "codex-old",
+        "codex",
+        CODEX_OLD,
+        "codex_exec.py",
+        codex_old,
+        kinds={"compaction": 1},
+        unequal={"written": "this version stores no count of cache writes"},
         compactions=1,
         measured="sessions",
         waived=CODEX_WAIVED,

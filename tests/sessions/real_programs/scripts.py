@@ -87,6 +87,22 @@ def codex() -> Script:
     return turn
 
 
+def codex_old() -> Script:
+    """The same for a version whose shell takes a list and which has no sub-agents."""
+
+    def turn(exchange: Exchange) -> Turn:
+        words = json.dumps(exchange.said["input"][-1])
+        if "CONTEXT CHECKPOINT" in words:
+            return say("Piers were sounded.")
+        if "How deep" in words:
+            return calls(
+                call("shell", {"command": ["echo", "9 m"]}), call("shell", {"command": ["seq", "900"]})
+            )
+        return say("So it is.")
+
+    return turn
+
+
 def compacts(exchange: Exchange) -> bool:
     """Claude Code's request for a summary, which its file does not tell of."""
     return "Respond with TEXT ONLY" in json.dumps(exchange.said["messages"][-1])

@@ -25,6 +25,7 @@ def main() -> None:
         ("And now?", ["--continue"]),
         ("/compact", ["--continue"]),
         ("So?", ["--continue"]),
+        ("Why?", ["--continue", "--fork-session"]),
     ):
         line = [
             "claude",

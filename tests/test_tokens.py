@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiftbook.tokens import BpeMeter, ByteMeter, Meter, bound, size
+from shiftbook.tokens import REMEMBERED_CHARS, BpeMeter, ByteMeter, Meter, Remembering, Tokens, bound, size
 
 METERS: list[Meter] = [ByteMeter(), BpeMeter()]
 
@@ -106,3 +106,37 @@ def test_threads_count_alike() -> None:
     alone = [BpeMeter().count(text) for text in texts]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(BpeMeter().count, texts)) == alone
+
+
+class Counting:
+    """A meter that keeps what it was asked."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def count(self, text: str) -> Tokens:
+        self.asked.append(text)
+        return Tokens(len(text) + 1)
+
+
+@given(st.lists(hostile, max_size=8))
+def test_a_remembering_meter_counts_as_the_one_behind_it(texts: list[str]) -> None:
+    behind = Counting()
+    meter = Remembering(behind)
+    assert [meter.count(text) for text in texts * 2] == [len(text) + 1 for text in texts * 2]
+    assert meter.name == "counting"
+
+
+def test_a_text_in_use_is_counted_once_and_one_that_is_not_is_forgotten() -> None:
+    behind = Counting()
+    meter = Remembering(behind)
+    for number in range(20):
+        meter.count("in use")
+        meter.count(f"{number:02d}" + "x" * (REMEMBERED_CHARS // 4))
+    assert behind.asked.count("in use") == 1
+    held = sum(len(text) for text in {**meter._recent, **meter._earlier})
+    assert held <= 2 * REMEMBERED_CHARS
+    meter.count("00" + "x" * (REMEMBERED_CHARS // 4))
+    assert behind.asked[-1].startswith("00")

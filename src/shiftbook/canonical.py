@@ -139,12 +139,9 @@ def _is_plain(value: Any, room: int) -> bool:
     if not room:
         return False
     if kind is dict:
-        if len(value) == 1:
-            (key,) = value
-            if type(key) is str and key[:1] == "$":
-                return False
         for key in value:
-            if type(key) is not str:
+            # Alone in its dict, a key that begins with "$" would read as a tag.
+            if type(key) is not str or key[:1] == "$":
                 return False
         items = value.values()
     elif kind is list or kind is tuple:

@@ -64,8 +64,14 @@ def genesis(run: str) -> bytes:
 
 def link(head: bytes, row: Row) -> bytes:
     """The chain's head after `row`."""
-    digest = hashlib.sha256(row.salt + row.payload.encode("utf-8", "surrogatepass")).digest()
-    label = f"{row.position}\n{row.kind}\n{row.version}\n{row.at_ms}\n{row.epoch}\n"
+    return _linked(head, row.position, row.kind, row.version, row.at_ms, row.epoch, row.salt, row.payload)
+
+
+def _linked(
+    head: bytes, position: int, kind: str, version: int, at_ms: int, epoch: int, salt: bytes, payload: str
+) -> bytes:
+    digest = hashlib.sha256(salt + payload.encode("utf-8", "surrogatepass")).digest()
+    label = f"{position}\n{kind}\n{version}\n{at_ms}\n{epoch}\n"
     return hashlib.sha256(head + label.encode("utf-8") + digest).digest()
 
 
@@ -114,17 +120,17 @@ def seal(
     rows: list[Row] = []
     blobs: dict[str, bytes] = {}
     salts = token(SALT_BYTES * len(drafts))
-    for index, item in enumerate(drafts):
+    last = after + len(drafts)
+    for position, (item, stamp) in enumerate(zip(drafts, at_ms, strict=True), start=after + 1):
         plain = {**item.plain, "redacted": dict(item.redacted)} if item.redacted else item.plain
         payload = canonical.encode(plain)
         if len(payload) > INLINE_BYTES_MAX // 4:
             payload = _outsource(payload, blobs)
-        salt = salts[SALT_BYTES * index : SALT_BYTES * (index + 1)]
-        row = Row(after + 1 + index, type(item.what).__name__, FORMAT, at_ms[index], epoch, salt, payload)
-        head = link(head, row)
-        if index == len(drafts) - 1:
-            row = Row(row.position, row.kind, FORMAT, row.at_ms, epoch, salt, payload, head)
-        rows.append(row)
+        salt, salts = salts[:SALT_BYTES], salts[SALT_BYTES:]
+        kind = type(item.what).__name__
+        head = _linked(head, position, kind, FORMAT, stamp, epoch, salt, payload)
+        kept = head if position == last else None
+        rows.append(Row(position, kind, FORMAT, stamp, epoch, salt, payload, kept))
     return Sealed(tuple(rows), blobs, head)
 
 

@@ -179,9 +179,8 @@ class Usage:
     def prompt(self) -> int | None:
         """Tokens of the whole prompt, None when nothing of it was reported."""
         parts = (self.uncached, self.cache_read, self.cache_write_5m, self.cache_write_1h)
-        if all(part is None for part in parts):
-            return None
-        return sum(part or 0 for part in parts)
+        told = [part for part in parts if part is not None]
+        return sum(told) if told else None
 
 
 @dataclass(frozen=True, slots=True)

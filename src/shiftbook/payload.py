@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from operator import attrgetter
 from typing import Any, get_args
 
 from shiftbook.entries import (
@@ -160,8 +161,13 @@ def _picks_in(plain: Json) -> tuple[Pick, ...]:
 _USAGE = tuple(item.name for item in fields(Usage))
 
 
+_usage_values = attrgetter(*_USAGE)
+
+
 def _usage_out(usage: Usage) -> Json:
-    return {name: value for name in _USAGE if (value := getattr(usage, name)) is not None}
+    return {
+        name: value for name, value in zip(_USAGE, _usage_values(usage), strict=True) if value is not None
+    }
 
 
 def _usage_in(plain: Json) -> Usage:
@@ -248,11 +254,21 @@ class _Field:
     name: str
     required: bool
     default: Json
-    out: Callable[[Any], Json]
+    out: Callable[[Any], Json] | None
+    """None: the value is plain as it is."""
     back: Callable[[Json], Any]
 
 
-def _plan_of(kind: type[What]) -> tuple[_Field, ...]:
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How a kind is told: its fields, their names, and what reads all their values at once."""
+
+    fields: tuple[_Field, ...]
+    names: frozenset[str]
+    values: Callable[[Any], tuple[Any, ...]]
+
+
+def _plan_of(kind: type[What]) -> _Plan:
     plan = []
     for item in fields(kind):
         required = item.default is MISSING and item.default_factory is MISSING
@@ -260,20 +276,22 @@ def _plan_of(kind: type[What]) -> tuple[_Field, ...]:
         if item.default_factory is not MISSING:
             default = item.default_factory()
         out, back = _BY_TYPE.get(str(item.type), (_same, _same))
-        plan.append(_Field(item.name, required, default, out, back))
-    return tuple(plan)
+        plan.append(_Field(item.name, required, default, None if out is _same else out, back))
+    names = [item.name for item in plan]
+    # With a name more than it needs, it gives a tuple for a kind of one field too.
+    return _Plan(tuple(plan), frozenset(names), attrgetter(*names, "__class__"))
 
 
-_PLANS: Mapping[str, tuple[_Field, ...]] = {name: _plan_of(kind) for name, kind in KINDS.items()}
+_PLANS: Mapping[str, _Plan] = {name: _plan_of(kind) for name, kind in KINDS.items()}
 
 
 def to_plain(what: What) -> dict[str, Json]:
     """An entry's payload as plain JSON: fields in their declared order, defaults left out."""
+    plan = _PLANS[type(what).__name__]
     plain: dict[str, Json] = {}
-    for item in _PLANS[type(what).__name__]:
-        value = getattr(what, item.name)
+    for item, value in zip(plan.fields, plan.values(what), strict=False):
         if item.required or value != item.default:
-            plain[item.name] = item.out(value)
+            plain[item.name] = value if item.out is None else item.out(value)
     return plain
 
 
@@ -282,9 +300,10 @@ def from_plain(kind: str, plain: Mapping[str, Json]) -> What:
     plan = _PLANS.get(kind)
     if plan is None:
         raise TypeError(f"there is no kind {kind!r}")
-    only(plain, *(item.name for item in plan))
+    if not plain.keys() <= plan.names:
+        only(plain, *plan.names)
     values = {}
-    for item in plan:
+    for item in plan.fields:
         if item.name in plain:
             values[item.name] = item.back(plain[item.name])
         elif item.required:

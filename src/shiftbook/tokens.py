@@ -9,7 +9,8 @@ Text is only text: `<|endoftext|>` in a tool's result counts as the characters i
 surrogate, which no tokenizer takes, counts as the six ASCII characters that it is escaped to (backslash,
 u, four digits). What a vendor adds around a message is no text and is not counted here.
 
-A count is not cached: a block is counted once, when it is chosen, and the journal keeps the number.
+Counting is the dearest thing that a prompt is made with, and a rebuild measures again what the epoch before
+it showed: `Remembering` looks a text up before it counts it.
 The choice of package is docs/decisions/0001-bpe-package.md.
 """
 
@@ -24,6 +25,9 @@ from typing import NewType, Protocol, cast
 
 Tokens = NewType("Tokens", int)
 Bytes = NewType("Bytes", int)
+
+REMEMBERED_CHARS = 500_000
+"""Characters of the texts that a `Remembering` meter takes in before it forgets the older half."""
 
 
 class Meter(Protocol):
@@ -71,6 +75,36 @@ class BpeMeter:
             return Tokens(_counter().count(text))
         except UnicodeEncodeError:
             return Tokens(_counter().count(text.encode("utf-8", "backslashreplace").decode("utf-8")))
+
+
+class Remembering:
+    """Another meter's counts, each text counted once while it is in use: about the last two prompts' worth.
+
+    The texts of a prompt are in memory anyway, so what is remembered beside them is little. When
+    `REMEMBERED_CHARS` have come in, what was not asked for since the last time is forgotten.
+    """
+
+    __slots__ = ("_chars", "_earlier", "_meter", "_recent", "name")
+
+    def __init__(self, meter: Meter) -> None:
+        self.name = meter.name
+        self._meter = meter
+        self._recent: dict[str, Tokens] = {}
+        self._earlier: dict[str, Tokens] = {}
+        self._chars = 0
+
+    def count(self, text: str) -> Tokens:
+        tokens = self._recent.get(text)
+        if tokens is not None:
+            return tokens
+        tokens = self._earlier.get(text)
+        if tokens is None:
+            tokens = self._meter.count(text)
+        self._chars += len(text)
+        if self._chars > REMEMBERED_CHARS:
+            self._earlier, self._recent, self._chars = self._recent, {}, len(text)
+        self._recent[text] = tokens
+        return tokens
 
 
 class _Counter(Protocol):

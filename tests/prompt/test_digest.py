@@ -9,6 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiftbook import canonical
 from shiftbook.entries import (
     ActionFinished,
     ModelAnswered,
@@ -126,3 +130,13 @@ def test_a_digest_covers_side_text_order_and_error_but_not_how_it_came_about():
 
 def test_another_declaration_or_renderer_begins_another_chain():
     assert len({start("a", 1), start("b", 1), start("a", 2)}) == 3
+
+
+@given(st.lists(st.text(st.characters()), max_size=4), st.booleans())
+def test_a_block_put_together_is_the_canonical_text_of_the_whole(words: list[str], is_error: bool) -> None:
+    content = tuple(Text(text) for text in words)
+    result: dict[str, object] = {"result": "1.1", "content": [{"text": text} for text in words]}
+    if is_error:
+        result["error"] = True
+    block = Block("user", (Result("1.1", content, is_error), *content))
+    assert block_text(block) == canonical.encode(["user", [result, *({"text": text} for text in words)]])

@@ -8,7 +8,6 @@ is measured again, and the policy decides by that.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 from shiftbook.entries import Entry
@@ -58,12 +57,18 @@ def decide(
     def ask() -> Choice:
         room = report_room(policy, cap, mark, prompt.fixed) if asks_reports else 0
         kept_free = reserve(cap, room, gauge.measure) if room else 0
-        budget = replace(
-            gauge.budget(cap - kept_free, min(mark, cap - kept_free)), gap_ms=gap_ms, reserve=kept_free
+        budget = Budget(
+            cap=cap - kept_free,
+            mark=min(mark, cap - kept_free),
+            measure=gauge.measure,
+            tools=gauge.tools,
+            knowledge=Knowledge() if knowledge is None else knowledge,
+            gap_ms=gap_ms,
+            reserve=kept_free,
+            spread=spread,
+            recall=recall,
+            brought=brought,
         )
-        budget = replace(budget, recall=recall, brought=brought, spread=spread)
-        if knowledge is not None:
-            budget = replace(budget, knowledge=knowledge)
         return _ask(policy, prompt, fresh, budget, reason)
 
     choice = ask()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shiftbook.messages import Block
 from shiftbook.policies.units import Piece, Unit
 from shiftbook.prompt.cut import level
 from shiftbook.prompt.epoch import Budget, Made, Measure, Warnings
@@ -55,16 +56,18 @@ def fit(
     the shares. With `final` a person's words give way to whatever is there beside them.
     """
     pieces = [piece for unit in units for piece in unit]
+    sizes: list[int] = []
+    made: list[tuple[Block, int]] = []
+    for piece in pieces:
+        blocks = piece.made(budget.measure)
+        made += blocks
+        sizes.append(sum([size for _, size in blocks]))
+    before = sum(sizes)
+    if before <= (room if whole is None else min(whole, room)):
+        return Fitted(list(units), before, made=tuple(made))
     machine = [piece for piece in pieces if not piece.is_persons]
     words = [piece for piece in pieces if piece.is_persons]
-    made = [piece.made(budget.measure) for piece in pieces]
-    taken = {
-        piece.entry.position: sum(size for _, size in blocks)
-        for piece, blocks in zip(pieces, made, strict=True)
-    }
-    before = sum(taken.values())
-    if before <= (room if whole is None else min(whole, room)):
-        return Fitted(list(units), before, made=tuple(block for blocks in made for block in blocks))
+    taken = {piece.entry.position: size for piece, size in zip(pieces, sizes, strict=True)}
     shown = {piece.entry.position: piece for piece in pieces}
     _lower(machine, (budget.cap - fixed) // ADMITTED_SHARE, budget.measure, shown, taken)
     if sum(taken.values()) > room:

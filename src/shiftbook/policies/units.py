@@ -8,7 +8,7 @@ seen yet. Refused, by an error: a call without exactly one answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from shiftbook.entries import (
     ActionFinished,
@@ -52,11 +52,12 @@ class Piece:
 
     def made(self, measure: Measure) -> Made:
         """Its blocks and their sizes."""
-        return tuple((block, measure(block)) for block in render_entry(self.entry, self.form, self.keep))
+        blocks = render_entry(self.entry, self.form, self.keep)
+        return tuple([(block, measure(block)) for block in blocks])
 
     def tokens(self, measure: Measure) -> int:
         """Its size in the prompt."""
-        return sum(size for _, size in self.made(measure))
+        return sum([measure(block) for block in render_entry(self.entry, self.form, self.keep)])
 
 
 Unit = tuple[Piece, ...]
@@ -147,18 +148,18 @@ def _again(entry: Entry, keep: int | None, form: str) -> Piece:
 
 def kept(units: Iterable[Unit]) -> list[Unit]:
     """Live units in the form that crosses a rebuild: no reasoning, nothing of the provider's."""
-    return [tuple(replace(p, form="kept") if p.form == "whole" else p for p in unit) for unit in units]
+    return [tuple(Piece(p.entry, "kept", p.keep) if p.form == "whole" else p for p in unit) for unit in units]
 
 
 def glued(units: Sequence[Unit]) -> list[Unit]:
     """The units, those that interleave by position made one."""
     result: list[Unit] = []
     for unit in units:
-        first = min(piece.entry.position for piece in unit)
-        while result and max(piece.entry.position for piece in result[-1]) > first:
+        first = min([piece.entry.position for piece in unit])
+        while result and max([piece.entry.position for piece in result[-1]]) > first:
             earlier = result.pop()
             unit = (*earlier, *unit)
-            first = min(piece.entry.position for piece in unit)
+            first = min([piece.entry.position for piece in unit])
         result.append(unit)
     return result
 

@@ -69,13 +69,15 @@ def content_parts(content: Sequence[Content]) -> tuple[Text | Media, ...]:
     """The parts that can be sent: no blank text, and what is missing said in words."""
     parts: list[Text | Media] = []
     for part in content:
-        if isinstance(part, Missing):
-            parts.append(Text(wording.missing(plain_text(part.what))))
-        elif isinstance(part, Media):
-            parts.append(part)
-        elif not is_blank(part.text):
-            text = plain_text(part.text)
-            parts.append(part if text is part.text else Text(text))
+        match part:
+            case Text(text):
+                if not is_blank(text):
+                    plain = plain_text(text)
+                    parts.append(part if plain is text else Text(plain))
+            case Media():
+                parts.append(part)
+            case Missing(what):
+                parts.append(Text(wording.missing(plain_text(what))))
     return tuple(parts)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 
 from shiftbook import canonical
-from shiftbook.messages import Block, Json, Part, Result
+from shiftbook.messages import Block, Part, Result, Text
 from shiftbook.payload import part_to_plain
 
 DIGEST_CHARS = 32
@@ -26,7 +26,7 @@ def start(declaration: str, renderer: int) -> str:
 
 def block_text(block: Block) -> str:
     """What a block says, as canonical text."""
-    return canonical.encode([block.side, [_plain(part) for part in block.parts]])
+    return f'["{block.side}",[{",".join([_part_text(part) for part in block.parts])}]]'
 
 
 def block_digest(block: Block) -> str:
@@ -39,12 +39,16 @@ def chain(digest: str, block: str) -> str:
     return _hex(f"{digest}\n{block}\n")
 
 
-def _plain(part: Part) -> Json:
-    if isinstance(part, Result):
-        content = [part_to_plain(each) for each in part.content]
-        plain: dict[str, Json] = {"result": part.call, "content": content}
-        return plain | {"error": True} if part.is_error else plain
-    return part_to_plain(part)
+def _part_text(part: Part) -> str:
+    """The canonical text of one part: put together where its form is known, since most parts are words."""
+    match part:
+        case Text(text):
+            return f'{{"text":{canonical.encode(text)}}}'
+        case Result(call, content, is_error):
+            told = ",".join([_part_text(each) for each in content])
+            end = ',"error":true}' if is_error else "}"
+            return f'{{"result":{canonical.encode(call)},"content":[{told}]{end}'
+    return canonical.encode(part_to_plain(part))
 
 
 def _hex(text: str) -> str:

@@ -48,10 +48,10 @@ def grow(
     """
     known = _visible(entries)
     if made is not None:
-        blocks, sizes = [block for block, _ in made], tuple(size for _, size in made)
+        blocks, sizes = [block for block, _ in made], tuple([size for _, size in made])
     else:
         blocks = rendered(picks, known, prompt.renderer)
-        sizes = () if gauge is None else tuple(gauge.measure(block) for block in blocks)
+        sizes = () if gauge is None else tuple([gauge.measure(block) for block in blocks])
     return Growth(
         blocks=tuple(blocks),
         sizes=sizes,
@@ -63,7 +63,7 @@ def grow(
         renderer=prompt.renderer,
         fixed=prompt.fixed,
         meter=prompt.meter,
-        seen=tuple(sorted(position for position in known if position > prompt.upto)),
+        seen=tuple(sorted([position for position in known if position > prompt.upto])),
     )
 
 
@@ -180,9 +180,11 @@ def _visible(entries: Iterable[Entry]) -> dict[int, Entry]:
 
 def _shown(recipe: Recipe, known: Mapping[int, Entry]) -> tuple[Entry, ...]:
     return tuple(
-        known[position]
-        for pick in recipe
-        if pick.form not in APART
-        for position in range(pick.first, pick.last + 1)
-        if position in known
+        [
+            known[position]
+            for pick in recipe
+            if pick.form not in APART
+            for position in range(pick.first, pick.last + 1)
+            if position in known
+        ]
     )

@@ -8,14 +8,14 @@ which `ModelAsked` names. No vendor's count is claimed; the sums around the text
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from shiftbook import canonical
 from shiftbook.errors import CapTooSmall
 from shiftbook.messages import Block, Call, Media, Missing, Part, Reasoning, Result, Text, ToolSchema
 from shiftbook.prompt.cut import arguments_text
 from shiftbook.prompt.epoch import Budget, EpochPrompt
-from shiftbook.tokens import BpeMeter, ByteMeter, Meter
+from shiftbook.tokens import BpeMeter, ByteMeter, Meter, Remembering
 
 BLOCK_TOKENS = 4
 """Around each block: who speaks, and the turn's delimiters."""
@@ -37,39 +37,33 @@ def block_tokens(block: Block, meter: Meter) -> int:
     texts: list[str] = []
     flat = BLOCK_TOKENS
     for part in block.parts:
-        flat += _flat(part)
-        texts.extend(_texts(part))
+        flat += _weigh(part, texts)
     return flat + meter.count("\n".join(texts))
 
 
-def _flat(part: Part) -> int:
+def _weigh(part: Part, texts: list[str]) -> int:
+    """The flat sum of a part; what it says is added to `texts`."""
     match part:
+        case Text(text):
+            texts.append(text)
+        case Call(_, tool, arguments, raw):
+            texts += (tool, raw if raw is not None else arguments_text(arguments or {}))
+            return CALL_TOKENS
+        case Result(content=content):
+            flat = RESULT_TOKENS
+            for each in content:
+                flat += _weigh(each, texts)
+            return flat
         case Media(media_type=media_type, size=size):
             is_image = media_type.startswith("image/")
             return PART_TOKENS + MEDIA_TOKENS + (0 if is_image else size // FILE_BYTES_PER_TOKEN)
-        case Call():
-            return CALL_TOKENS
-        case Result(content=content):
-            return RESULT_TOKENS + sum(_flat(each) for each in content)
-    return PART_TOKENS
-
-
-def _texts(part: Part) -> Iterator[str]:
-    match part:
-        case Text(text):
-            yield text
         case Missing(what):
-            yield what
+            texts.append(what)
         case Reasoning(text, opaque):
-            yield text
+            texts.append(text)
             if opaque is not None:
-                yield canonical.encode(opaque)
-        case Call(_, tool, arguments, raw):
-            yield tool
-            yield raw if raw is not None else arguments_text(arguments or {})
-        case Result(content=content):
-            for each in content:
-                yield from _texts(each)
+                texts.append(canonical.encode(opaque))
+    return PART_TOKENS
 
 
 def fixed_tokens(instructions: str, tools: Sequence[ToolSchema], meter: Meter) -> int:
@@ -98,7 +92,7 @@ class Gauge:
         self._schemas = tuple(tools)
         self._filler = filler
         self._bound = bound if bound is not None else ByteMeter()
-        self._exact = meter if meter is not None else BpeMeter()
+        self._exact = Remembering(meter if meter is not None else BpeMeter())
         self._meter = self._bound
         self._fixed: dict[str, int] = {}
         self.tools = frozenset(tool.name for tool in tools)

@@ -127,7 +127,7 @@ def calls_of(entry: Entry) -> tuple[Call, ...]:
     """The calls of a reply; none for anything else, a reply that was cut off included."""
     if not isinstance(entry.what, ModelAnswered):
         return ()
-    return tuple(part for part in entry.what.parts if isinstance(part, Call))
+    return tuple([part for part in entry.what.parts if type(part) is Call])
 
 
 def _block(side: Side, parts: tuple[Part, ...], entry: Entry) -> Block:
@@ -162,10 +162,10 @@ def _answered(entry: Entry, what: ModelAnswered, form: str, keep: int | None) ->
         parts = _cut_reply(entry, what, keep)
     else:
         parts = tuple(_reply_parts(what.parts, live=form == "whole"))
-    if all(isinstance(part, Reasoning) for part in parts):
-        return [_block("user", (Text(wording.NO_REPLY),), entry)]
-    while isinstance(parts[-1], Reasoning):
+    while parts and type(parts[-1]) is Reasoning:
         parts = parts[:-1]
+    if not parts:
+        return [_block("user", (Text(wording.NO_REPLY),), entry)]
     blocks = [_block("assistant", parts, entry)]
     if not calls and what.stop in ("length", "pause"):
         notice = wording.LENGTH_REACHED if what.stop == "length" else wording.PAUSED
@@ -175,17 +175,18 @@ def _answered(entry: Entry, what: ModelAnswered, form: str, keep: int | None) ->
 
 def _reply_parts(parts: tuple[AssistantPart, ...], *, live: bool) -> list[Part]:
     shown: list[Part] = []
+    called: list[Part] = []
     for part in parts:
-        if isinstance(part, Call):
-            shown.append(_call(part, plain_arguments(part), live=live))
-        elif isinstance(part, Reasoning):
-            shown.extend([part] if live else [])
-        else:
-            words = content_parts([part])
-            # Anthropic refuses text behind a call: it wants the answers there.
-            at = next((n for n, each in enumerate(shown) if isinstance(each, Call)), len(shown))
-            shown[at:at] = words
-    return shown
+        match part:
+            case Call():
+                called.append(_call(part, plain_arguments(part), live=live))
+            case Reasoning():
+                if live:
+                    (called or shown).append(part)
+            case _:
+                # Anthropic refuses text behind a call: it wants the answers there.
+                shown += content_parts((part,))
+    return shown + called
 
 
 def _call(call: Call, arguments: Mapping[str, object], *, live: bool) -> Call:

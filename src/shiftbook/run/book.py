@@ -34,7 +34,8 @@ class Book:
     lost: threading.Event = field(default_factory=threading.Event)
     """Set when the lease is known to be lost: set by whoever renews it."""
     _drafts: list[Draft] = field(default_factory=list)
-    _stamps: list[int] = field(default_factory=list)
+    _entries: list[Entry] = field(default_factory=list)
+    """The staged entries, one for each draft, as they will be read back."""
     _blobs: dict[str, bytes] = field(default_factory=dict)
     _taken: dict[str, int] = field(default_factory=dict)
 
@@ -53,21 +54,21 @@ class Book:
     ) -> Entry:
         """Add an entry to the next commit; returns it as it will be read back. `taken`: its inbox item."""
         item = draft(what, self.redact)
-        stamp = self.clock.now_ms()
         self._drafts.append(item)
-        self._stamps.append(stamp)
         if blobs:
             self._blobs.update(blobs)
         position = self.position + len(self._drafts)
         if taken is not None:
             self._taken[taken] = position
-        return Entry(position, stamp, self.lease.epoch, item.what, item.redacted)
+        entry = Entry(position, self.clock.now_ms(), self.lease.epoch, item.what, item.redacted)
+        self._entries.append(entry)
+        return entry
 
     def unstage(self, count: int) -> None:
         """Take the last `count` staged entries back: they were refused and never happened."""
         if count:
             del self._drafts[-count:]
-            del self._stamps[-count:]
+            del self._entries[-count:]
 
     async def commit(self, *, if_no_mail: bool = False, snapshot: Snapshot | None = None) -> None:
         """Write what is staged, durably, or nothing of it.
@@ -79,12 +80,12 @@ class Book:
             return
         if self.lost.is_set():
             raise Fenced(self.run, self.lease.epoch, self.lease.epoch + 1)
-        drafts, stamps = tuple(self._drafts), tuple(self._stamps)
+        entries = self._entries
         sealed = seal(
-            drafts,
+            self._drafts,
             after=self.position,
             head=self.head,
-            at_ms=stamps,
+            at_ms=[entry.at_ms for entry in entries],
             epoch=self.lease.epoch,
             token=self.clock.token,
         )
@@ -100,16 +101,11 @@ class Book:
                 snapshot=snapshot,
             )
         )
-        first = self.position + 1
-        self.position += len(drafts)
-        self.head = sealed.head
-        self._drafts.clear()
-        self._stamps.clear()
-        self._blobs.clear()
-        self._taken.clear()
+        self.position, self.head = entries[-1].position, sealed.head
+        self._drafts, self._entries, self._blobs, self._taken = [], [], {}, {}
         if self.on_entry is not None:
-            for index, item in enumerate(drafts):
-                self.on_entry(Entry(first + index, stamps[index], self.lease.epoch, item.what, item.redacted))
+            for entry in entries:
+                self.on_entry(entry)
 
     async def check_lease(self) -> None:
         """Raise `Fenced` when the lease was taken over; for what costs something and follows no commit."""

@@ -170,7 +170,7 @@ class Desk:
 
 def reads_prompt(what: What) -> bool:
     """Whether it is a request that a provider reads the run's prompt for, so that its cache is warm again."""
-    return isinstance(what, ModelAsked) or (isinstance(what, ReportAsked) and what.extends)
+    return type(what) is ModelAsked or (type(what) is ReportAsked and what.extends)
 
 
 def facts_of(tools: Mapping[str, Tool]) -> Mapping[str, ToolFacts]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.agents import heard, let_go
-from tests.cli.program import run, running
+from tests.cli.program import around, command, run, running
 
 pytestmark = pytest.mark.slow
 SLOW = ("run", "agent.py:slow", "Wait.", "--run-id", "slow1", "--db", "own.db")
@@ -167,3 +169,35 @@ def test_a_reader_that_goes_away_does_not_stop_the_run(shop: Path) -> None:
         let_go(shop)
         assert process.wait() == 0
     assert kinds(shop)[-1] == "RunRested"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--help"],
+        ["show", "--last", "--db", "own.db"],
+        ["runs", "--json", "--db", "own.db"],
+        ["prompt", "--last", "--db", "own.db"],
+        ["verify", "--last", "--json", "--db", "own.db"],
+        ["export", "--last", "--db", "own.db"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_pipe_that_nobody_reads_ends_it_quietly(shop: Path, words: list[str]) -> None:
+    run(shop, "run", "agent.py:shop", "Tea?", "--db", "own.db")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as gone:
+        ran = subprocess.run(
+            command(*words),
+            check=False,
+            cwd=shop,
+            env=around({}),
+            stdout=gone,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert ran.returncode == 141, ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert "Exception ignored" not in ran.stderr
+    assert "Broken pipe" not in ran.stderr

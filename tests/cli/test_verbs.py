@@ -158,6 +158,14 @@ def test_explain_tells_what_each_block_was_made_of(shop: Path) -> None:
     assert f"{told['blocks'][0]['tokens']:,}  PersonSaid (whole) of entry 3" in shown.out
 
 
+def test_without_a_turn_it_is_the_newest_one(shop: Path) -> None:
+    run(shop, "run", "agent.py:shop", "How much tea?")
+    for verb in ("prompt", "explain"):
+        newest = run(shop, verb, "--last", "--json").json
+        assert newest["turn"] == 2
+        assert newest == run(shop, verb, "--last", "--turn", "2", "--json").json
+
+
 def test_tail_ends_at_the_rest(shop: Path) -> None:
     run(shop, "run", "agent.py:shop", "How much tea?")
     every = run(shop, "show", "--last", "--json").lines
@@ -277,7 +285,7 @@ def test_a_verb_is_loaded_when_it_is_called(tmp_path: Path) -> None:
     )
     told = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout
     loaded = told.splitlines()[-1].split()
-    assert loaded == ["shiftbook.cli.app", "shiftbook.cli.options", "shiftbook.cli.words"]
+    assert loaded == [f"shiftbook.cli.{name}" for name in ("app", "examples", "options", "output", "words")]
 
 
 def test_v_shows_the_log_on_stderr(shop: Path) -> None:

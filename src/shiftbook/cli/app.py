@@ -18,7 +18,9 @@ import typer
 from typer.core import TyperGroup
 
 from shiftbook._version import VERSION
+from shiftbook.cli.examples import EXAMPLES
 from shiftbook.cli.options import VERBOSE_HELP, is_verbose, set_verbose
+from shiftbook.cli.output import unread
 from shiftbook.cli.words import plain, sentence
 from shiftbook.entries import FORMAT
 from shiftbook.errors import ShiftbookError
@@ -47,11 +49,17 @@ VERBS = {
 }
 """Each verb and its module in this folder, in the order of `--help`."""
 
+UNREAD = 128 + 13
+"""The exit code when the reader of the output has gone: what a shell reports after SIGPIPE."""
+
 EPILOG = (
+    "The way in: `shiftbook demo` shows what it does, `shiftbook init` writes an agent that needs no key, "
+    "`shiftbook VERB --help` ends with an example. "
     "The journal is found in this order: --db, the environment variable SHIFTBOOK_DB, `db` under "
     "[tool.shiftbook] in the pyproject.toml of this folder or the nearest above it, ./shiftbook.db. "
     "Exit codes: 0 ok; 1 faults found; 2 bad input; 3 agent or model not usable; 4 interrupted, can be "
-    "resumed; 5 waiting for a person; 6 limit reached; 7 held by another process."
+    "resumed; 5 waiting for a person; 6 limit reached; 7 held by another process; 141 the output was not "
+    "read to its end."
 )
 
 
@@ -66,7 +74,8 @@ class Verbs(TyperGroup):
         if module is None:
             return None
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        single.command(cmd_name)(import_module(f"shiftbook.cli.{module}").command)
+        example = f"Example: {EXAMPLES[cmd_name]}"
+        single.command(cmd_name, epilog=example)(import_module(f"shiftbook.cli.{module}").command)
         return typer.main.get_command(single)  # type: ignore[return-value]  # one command and no callback
 
 
@@ -97,7 +106,24 @@ def shiftbook(
 
 
 def main() -> None:
-    """Run the program and exit with its code."""
+    """Run the program and exit with its code; quietly, when nobody reads its output to the end."""
+    try:
+        code = _program()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = UNREAD
+    # typer ends with 1, our code for faults, and leaves its mark on the stream.
+    if code == UNREAD or type(sys.stdout).__name__ == "PacifyFlushWrapper":
+        code = UNREAD
+        # Python's own flush at the end would find the pipe closed once more, and say so.
+        for stream in (sys.__stdout__, sys.__stderr__):
+            if stream is not None:
+                unread(stream)
+    sys.exit(code)
+
+
+def _program() -> int | str | None:
+    """Run the verb; the exit code, or None for 0."""
     # A stream that the caller closed is one that nobody reads; Python has None in its place.
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -108,4 +134,7 @@ def main() -> None:
         if is_verbose():
             logging.getLogger("shiftbook").error("stopped by an error", exc_info=error)
         sys.stderr.write(plain(f"shiftbook: {sentence(str(error))}") + "\n")
-        sys.exit(error.exit_code)
+        return error.exit_code
+    except SystemExit as end:
+        return end.code
+    return None

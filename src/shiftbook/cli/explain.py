@@ -15,7 +15,7 @@ LINE_CHARS = 160
 
 def command(
     run: RunId = None,
-    turn: Turn = ...,  # type: ignore[assignment]  # typer's mark of an option that has to be given
+    turn: Turn = None,
     last: Last = False,
     db: Db = None,
     json: Json = False,
@@ -29,7 +29,7 @@ def command(
         _tell(view)
 
 
-async def _explain(run: str | None, last: bool, turn: int, db: str | None) -> ExplainView:
+async def _explain(run: str | None, last: bool, turn: int | None, db: str | None) -> ExplainView:
     async with journal(db, read_only=True) as store:
         return await explain_view(store, await run_meant(store, run, last), turn)
 

@@ -7,12 +7,12 @@ reads any more, as behind a closed pipe, does not stop the run.
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TextIO
 
 from rich.console import Console
 
+from shiftbook.cli.output import unread
 from shiftbook.cli.words import count, plain
 from shiftbook.entries import (
     ActionFinished,
@@ -44,13 +44,6 @@ class _Notes(Console):
     def on_broken_pipe(self) -> None:
         """Go on without a reader."""
         unread(sys.stderr)
-
-
-def unread(stream: TextIO) -> None:
-    """Let a stream whose reader went away lead nowhere, so that no later write to it fails."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
 
 
 class Live:

@@ -25,7 +25,10 @@ RunId = Annotated[
     typer.Argument(metavar="RUN", show_default=False, help="The run's id, or a prefix that fits one run."),
 ]
 Turn = Annotated[
-    int, typer.Option("--turn", metavar="N", show_default=False, help="The turn, counted from 1.")
+    int | None,
+    typer.Option(
+        "--turn", metavar="N", show_default=False, help="The turn, counted from 1; else the newest one."
+    ),
 ]
 Last = Annotated[bool, typer.Option("--last", help="Take the newest run.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout; fields are only ever added.")]

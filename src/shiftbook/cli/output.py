@@ -7,10 +7,11 @@ runs has to fit into 80 columns.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TextIO
 
 from shiftbook import canonical
 from shiftbook.cli.words import escaped, plain
@@ -37,6 +38,13 @@ def note(text: str) -> None:
     """A line for people."""
     sys.stderr.write(plain(text) + "\n")
     sys.stderr.flush()
+
+
+def unread(stream: TextIO) -> None:
+    """Let a stream whose reader went away lead nowhere, so that no later write to it fails."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def write_page(file: Path, text: str) -> None:

@@ -14,7 +14,7 @@ from shiftbook.views import PromptView, prompt_view
 
 def command(
     run: RunId = None,
-    turn: Turn = ...,  # type: ignore[assignment]  # typer's mark of an option that has to be given
+    turn: Turn = None,
     last: Last = False,
     db: Db = None,
     json: Json = False,
@@ -28,7 +28,7 @@ def command(
         _tell(view)
 
 
-async def _prompt(run: str | None, last: bool, turn: int, db: str | None) -> PromptView:
+async def _prompt(run: str | None, last: bool, turn: int | None, db: str | None) -> PromptView:
     async with journal(db, read_only=True) as store:
         return await prompt_view(store, await run_meant(store, run, last), turn)
 

@@ -108,15 +108,15 @@ class ExplainView(TypedDict):
     report: ExplainedReport | None
 
 
-async def explain_view(store: Store, run: str, turn: int) -> ExplainView:
-    """The prompt of turn `turn`, explained.
+async def explain_view(store: Store, run: str, turn: int | None = None) -> ExplainView:
+    """The prompt of turn `turn`, of the newest for None, explained.
 
     Raises what `prompt_view` raises. Reads the kinds of all rows before the turn, and its epoch's entries.
     """
     made = await made_again(store, run, turn)
     told = await _told(store, run, made)
     return ExplainView(
-        turn=turn,
+        turn=made.asked.turn,
         policy=made.agent.policy,
         cap=made.agent.cap,
         tokens=made.asked.tokens,

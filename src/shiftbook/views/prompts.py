@@ -64,8 +64,8 @@ class MadeAgain:
     prompt: EpochPrompt
 
 
-async def made_again(store: Store, run: str, turn: int) -> MadeAgain:
-    """The prompt of turn `turn` as it was sent.
+async def made_again(store: Store, run: str, turn: int | None) -> MadeAgain:
+    """The prompt of turn `turn` as it was sent; of the newest turn for None.
 
     Raises `UnknownRun`, `BadInput` for a turn that was not asked, `Damaged` when what comes of the entries is
     not what was sent. Costs a look at the rows before the turn and the rendering of its epoch.
@@ -85,19 +85,19 @@ async def made_again(store: Store, run: str, turn: int) -> MadeAgain:
                 f"Run {run}, entry {asked_at}: {faults[0].what}. `shiftbook verify {run}` tells more."
             )
     prompt = prompts.prompt
-    if asked is None or prompt is None or asked.turn != turn:
+    if asked is None or prompt is None or asked.turn != place.turn:
         raise Damaged(f"Run {run} does not count its turns up; `shiftbook verify {run}` tells more.")
     agent_declared = await declared(store, run, prompt.declaration)
     gauge = agent_declared.gauge(asked.meter)
     return MadeAgain(asked, asked_at, place.epoch, agent, agent_declared, gauge, prompt)
 
 
-async def prompt_view(store: Store, run: str, turn: int) -> PromptView:
-    """The prompt of turn `turn` as it was sent; raises what `made_again` raises."""
+async def prompt_view(store: Store, run: str, turn: int | None = None) -> PromptView:
+    """The prompt of turn `turn`, of the newest for None, as it was sent; raises what `made_again` raises."""
     made = await made_again(store, run, turn)
     asked, agent, prompt, gauge = made.asked, made.agent, made.prompt, made.gauge
     return PromptView(
-        turn=turn,
+        turn=asked.turn,
         policy=agent.policy,
         cap=agent.cap,
         tokens=asked.tokens,
@@ -119,15 +119,17 @@ async def prompt_view(store: Store, run: str, turn: int) -> PromptView:
 class _Place:
     """Where a turn was asked, where its epoch was opened, and the agent as declared before that."""
 
+    turn: int
     asked: int
     epoch: int
     agent: AgentDeclared
 
 
-async def _find(store: Store, run: str, turn: int) -> _Place:
-    turns, after, epoch = 0, 0, 1
+async def _find(store: Store, run: str, turn: int | None) -> _Place:
+    turns, asked, after, epoch = 0, 0, 0, 1
     agent_row: Row | None = None
     before_epoch: Row | None = None
+    opening: tuple[int, Row | None] = (epoch, before_epoch)
     while rows := await store.entries.read(run, after, PAGE_ROWS):
         for row in rows:
             if row.kind == "AgentDeclared":
@@ -135,16 +137,25 @@ async def _find(store: Store, run: str, turn: int) -> _Place:
             elif row.kind == "EpochOpened":
                 epoch, before_epoch = row.position, agent_row
             elif row.kind == "ModelAsked":
-                turns += 1
+                turns, asked = turns + 1, row.position
+                opening = epoch, before_epoch
                 if turns == turn:
-                    agent = AgentDeclared("", "", "", "", 0)
-                    if before_epoch is not None:
-                        what = (await opened(store, run, before_epoch)).what
-                        agent = what if isinstance(what, AgentDeclared) else agent
-                    return _Place(row.position, epoch, agent)
+                    return await _place(store, run, turns, asked, *opening)
         after = rows[-1].position
+    if turn is None and turns:
+        return await _place(store, run, turns, asked, *opening)
     told = "no turn was asked yet" if not turns else f"turns 1 to {turns} were asked"
-    raise BadInput(f"Run {run} has no turn {turn}: {told}.")
+    raise BadInput(f"Run {run} has no {'prompt' if turn is None else f'turn {turn}'}: {told}.")
+
+
+async def _place(
+    store: Store, run: str, turn: int, asked: int, epoch: int, before_epoch: Row | None
+) -> _Place:
+    agent = AgentDeclared("", "", "", "", 0)
+    if before_epoch is not None:
+        what = (await opened(store, run, before_epoch)).what
+        agent = what if isinstance(what, AgentDeclared) else agent
+    return _Place(turn, asked, epoch, agent)
 
 
 def _message(message: Message) -> dict[str, Json]:

@@ -50,7 +50,13 @@ class PostgresGround(Ground):
         # A database that somebody looks at cannot be copied.
         if source.world.peek is not None:
             at_once(source.world.peek.close())
-        place = postgres.shared().create(_name(source.name))
+        # Nor one that a session of the dead is still in, which the server has not yet noticed.
+        server, name = postgres.shared(), _name(source.name)
+        server.sql(
+            server.address,
+            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'",
+        )
+        place = server.create(name)
         source.world.peek = source.open()
         return place
 

@@ -179,7 +179,7 @@ def test_a_toolbox_that_is_slow_to_open_holds_up_nobody_elses_claim_and_a_full_s
             await asyncio.wait_for(other.wake("quick"), PATIENCE_S)
             assert other.counts.rested == 1
             lease = await queue.store.leases.take("quick", this_process(), 30_000)
-            await first.wake("late")
+            await asyncio.wait_for(first.wake("late"), PATIENCE_S)
             assert (first.counts.full, slow.opened) == (1, 0)
             slow.go.set()
             await asyncio.wait_for(wake, PATIENCE_S)

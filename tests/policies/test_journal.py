@@ -346,39 +346,3 @@ def test_the_brief_comes_in_its_order_and_each_part_is_in_the_numbers():
         "newest",
     )
     assert sum(figures[part] for part in parts) == figures["tokens_after"] == asked.tokens
-
-
-def test_names_in_use_are_in_the_brief_once_turns_leave():
-    shift = begun()
-    for number in range(90):
-        path = f"yard/{number:03}.txt"
-        shift.happen(
-            answered(shift.turn, {"path": path, "mark": f"crate_{number:03}"}),
-            done(f"{shift.turn}.1", "ok " * 300),
-        )
-        assert shift.ask() is not None
-    told = [(asked, section(asked, "working")) for asked in rebuilds(shift)]
-    assert len(told) > 2
-    for asked, text in told:
-        newest = max(entry for block in asked.blocks for entry in block.entries)
-        number = max(int(each) for each in re.findall(r"yard/(\d+)\.txt", text))
-        assert f"crate_{number:03}" in text
-        reply = next(
-            entry.position
-            for entry in shift.journal
-            if isinstance(entry.what, ModelAnswered) and f"yard/{number:03}.txt" in str(entry.what.parts)
-        )
-        assert f"- {reply}: yard/{number:03}.txt, crate_{number:03}" in text
-        assert reply <= newest
-        assert rebuild(asked).numbers["working"] <= 0.4 * (shift.mark - shift.gauge.fixed)
-    holds(shift)
-
-
-def test_a_short_run_that_is_opened_anew_lists_no_names():
-    shift = begun()
-    shift.happen(answered(1, {"path": "yard/001.txt"}), done("1.1", "ok"))
-    assert shift.ask() is not None
-    shift.declare("e" * 64)
-    asked = shift.ask()
-    assert asked is not None
-    assert section(asked, "working") == ""

@@ -101,6 +101,40 @@ def test_what_was_needed_is_counted_by_hand(tmp_path: Path):
     assert [use.words for use in boundary.uses] == spoken
 
 
+def test_numbers_of_lines_are_told_apart_from_numbers_in_a_text(tmp_path: Path):
+    """A reading tool numbers each line: whoever reads on from line 340 has seen 340 as such a number."""
+    tape = Tape()
+    tape.said("Read the log.")
+    tape.replied(words("I read."), call("c1", "read", file_path="dock/log.txt"))
+    tape.answered("c1", "  339\u2192berth 512\n  340\u2192calm\n341\tstorm\n342: fog")
+    tape.said(SUMMARY, isCompactSummary=True)
+    tape.replied(words("On."), call("c2", "read", offset=340, limit=512))
+    tape.answered("c2", "nothing")
+    tape.replied(words("On."), call("c3", "read", offset=341, limit=342))
+    tape.answered("c3", "nothing")
+    path = tape.write(tmp_path / "s.jsonl")
+    (boundary,) = boundaries(open_session(path))
+    assert boundary.needed == {("numbers", each) for each in ("340", "512", "341", "342")}
+    assert boundary.of_lines == {("numbers", "340"), ("numbers", "341")}
+    found = run(tmp_path, "study", "boundary", "s.jsonl", "--json", "--cap", "2000").json["table"]["window"]
+    assert (found["2000"]["numbers"], found["2000"]["numbers_in_text"], found["2000"]["n_in_text"]) == (
+        1,
+        1,
+        2,
+    )
+    assert found["own"]["n"]["numbers"] == 4
+
+
+def test_a_study_of_any_files_does_not_say_that_constants_were_chosen_on_them(tmp_path: Path):
+    for name in ("a.jsonl", "b.jsonl", "c.jsonl"):
+        recording().write(tmp_path / name)
+    ran = run(tmp_path, "study", "boundary", ".", "--policy", "window", "--json", "--html", "page.html")
+    parts = {row["session"]: row["part"] for row in ran.json["rows"]}
+    assert parts["a.jsonl#1"] == parts["c.jsonl#1"] != parts["b.jsonl#1"]
+    assert not {"tuned", "untouched"} & set(parts.values())
+    assert "whether it is these, a study cannot know" in (tmp_path / "page.html").read_text("utf-8")
+
+
 def test_the_account_stands_apart_and_is_nobodys_words(tmp_path: Path):
     tape = recording()
     blocks = [{"type": "text", "text": "First."}, {"type": "text", "text": "Second."}]

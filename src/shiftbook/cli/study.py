@@ -87,8 +87,8 @@ def command(
     Rule *whole*: the message's full text is in the prompt; *cut*: its first 400 characters. Of each question:
     any of its evidence, all of it, the mean share. `recall-only` is the ranking alone, packed into the cap.
     `boundary`: of the identifiers that were needed after each recorded compaction, beside the account that
-    was really written (`summary`), at equal size. Constants were chosen on the half named `tuned`; the other
-    is `untouched`.
+    was really written (`summary`), at equal size. The parts of `recall`: constants were chosen on the
+    half named `tuned`, the other is `untouched`. Those of `boundary`: every other file.
     """
     if name not in STUDIES:
         raise BadInput(f"There is no study {name!r}; choose of: {', '.join(STUDIES)}.")

@@ -43,6 +43,7 @@ from shiftbook.policies.sections import (
     is_briefed_kind,
     of_unknown_outcome,
     wanted,
+    widened,
     within,
     without,
 )
@@ -60,7 +61,7 @@ from shiftbook.policies.units import (
 )
 from shiftbook.policies.window import never_shown, newest
 from shiftbook.policies.window import rebuilt as rebuilt_without_brief
-from shiftbook.prompt.brief import PENDING
+from shiftbook.prompt.brief import NAMING
 from shiftbook.prompt.epoch import (
     Budget,
     Choice,
@@ -150,8 +151,7 @@ def _extended(
     if not message:
         return Extend(recipe_of(fitted.units, order), fitted.warnings, fitted.made)
     recall = standing_recall(fresh)
-    told = [block for block in prompt.blocks if block.kind not in ("dropped", PENDING)]
-    shown = frozenset(at for block in told for at in block.entries)
+    shown = frozenset(at for block in prompt.blocks if block.kind not in NAMING for at in block.entries)
     shown |= frozenset(order)
     if recall is None and room >= TOKENS_MIN:
         room -= line_tokens(budget.measure)
@@ -214,6 +214,9 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
     worth = wanted(gone) if not rooms.is_wide else of_unknown_outcome(gone)
     leaving = _Leaving(gone, *carried(worth, carried_room, budget.measure))
     report = _standing_report(prompt, fresh)
+    if not lost:
+        left = rooms.turns - beside_turns - fitted.tokens - tokens_of(stays, budget)
+        brief = widened(brief, budget.knowledge, budget, left)
     made = _Opening(front, brief, None, leaving, stays, fitted, lost)
     brought = Brought()
     if report is not None or leaving.untold:

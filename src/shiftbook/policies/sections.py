@@ -29,7 +29,7 @@ PARTS: Mapping[str, float] = {
     "plan": 0.1,
     "tallies": 0.1,
     PENDING: 0.1,
-    "working": 0.4,
+    "working": 0.5,
 }
 """What a section may take of the room below the mark."""
 
@@ -140,6 +140,20 @@ def brief_of(
         picks.append(pick)
         tokens[form] = size
     return Brief(tuple(picks), tokens, tuple(warnings))
+
+
+def widened(brief: Brief, knowledge: Knowledge, budget: Budget, left: int) -> Brief:
+    """The brief with older names in use in what the turns leave of the room; no larger where all stand."""
+    cut = next((pick for pick in brief.picks if pick.form == "working" and pick.keep is not None), None)
+    if cut is None or left <= 0:
+        return brief
+    entries = {entry.position: entry for entry in needed(knowledge, (BRIEF_KINDS["working"],))}
+    room = min(brief.tokens["working"] + left, WORKING_TOKENS_MAX)
+    pick, size = section(replace(cut, keep=None), entries, budget.measure, room)
+    if not brief.tokens["working"] < size <= room:
+        return brief
+    picks = tuple(pick if each is cut else each for each in brief.picks)
+    return replace(brief, picks=picks, tokens={**brief.tokens, "working": size})
 
 
 def section(pick: Pick, entries: Mapping[int, Entry], measure: Measure, room: int) -> tuple[Pick, int]:

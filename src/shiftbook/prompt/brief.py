@@ -48,6 +48,9 @@ BRIEF_FORMS = (*BRIEF_KINDS, PENDING)
 APART = frozenset({"dropped", "recalled", *BRIEF_FORMS})
 """Forms that stand beside the turns: they show no turn, and a rebuild makes them anew."""
 
+NAMING = frozenset({"dropped", "working", PENDING})
+"""Kinds of blocks that name entries, or words out of them, and do not show them."""
+
 PATH_NAMES_SHOWN = 3
 """Of a path in the working set so many names are told, from its end."""
 

@@ -21,7 +21,7 @@ from shiftbook.sessions import (
     Step,
     TextPart,
 )
-from shiftbook.studies.identifiers import Identifier, identifiers, texts_in
+from shiftbook.studies.identifiers import Identifier, identifiers, texts_in, without_line_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,16 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """One recorded compaction. `turn` is the number of replies before it, `number` counts from 1."""
+    """One recorded compaction. `turn` is the number of replies before it, `number` counts from 1.
+
+    `of_lines` are the needed numbers that stood before it as numbers of a file's lines and nowhere else.
+    """
 
     number: int
     turn: int
     summary: Compaction
     uses: tuple[Use, ...]
+    of_lines: frozenset[Identifier] = frozenset()
 
     @property
     def needed(self) -> frozenset[Identifier]:
@@ -63,14 +67,20 @@ def boundaries(session: Session) -> list[Boundary]:
     ]
     found: list[Boundary] = []
     before: set[Identifier] = set()
+    in_text: set[Identifier] = set()
     turn = start = 0
     for number, place in enumerate(marks, 1):
         for step in session.steps[start:place]:
-            before |= identifiers("\n".join(said(step)))
+            text = "\n".join(said(step))
+            before |= identifiers(text)
+            in_text |= identifiers(without_line_numbers(text))
             turn += isinstance(step, Reply)
         end = marks[number] if number < len(marks) else len(session.steps)
         uses = tuple(_uses(session.steps[place + 1 : end], before))
-        found.append(Boundary(number, turn, accounts[_line(session, place)], uses))
+        needed = {each for use in uses for each in use.needed}
+        found.append(
+            Boundary(number, turn, accounts[_line(session, place)], uses, frozenset(needed - in_text))
+        )
         start = place + 1
     return found
 

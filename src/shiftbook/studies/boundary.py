@@ -35,7 +35,8 @@ OWN = "own"
 """The size of the recorded account itself."""
 
 CAPS = (3_000, 20_000)
-PARTS = ("tuned", "untouched")
+PARTS = ("1st, 3rd ... file", "2nd, 4th ... file")
+"""Halves of the files as they come. On which of any files constants were chosen, a study cannot know."""
 
 Told = Callable[[str], None]
 """Takes a line on what is being done, for people."""

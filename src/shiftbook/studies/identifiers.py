@@ -21,6 +21,7 @@ _WORD = re.compile(r"\w+", re.ASCII)
 _NUMBER = re.compile(r"\d{3,}")
 _HEX = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}", re.IGNORECASE)
 _SYMBOL = re.compile(r"(?=.{8})(?:_*[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]+|_*[A-Za-z][a-z0-9]*[A-Z][A-Za-z0-9]*)")
+_LINE_NUMBER = re.compile(r"^[ \t]*\d+(?=[\t\u2192])", re.ASCII | re.MULTILINE)
 _LOWER = re.compile(r"[a-z]")
 _PROSE = re.compile(r"[^\W\d_]{2,}")
 
@@ -50,6 +51,11 @@ def taken_out(text: str, gone: Container[Identifier]) -> str:
             kept.append(text[start:first])
             start = end
     return "".join([*kept, text[start:]])
+
+
+def without_line_numbers(text: str) -> str:
+    """The text without the numbers before lines, as tools that read files put them: 12, a tab or an arrow."""
+    return _LINE_NUMBER.sub("", text)
 
 
 def texts_in(value: object) -> Iterator[str]:

@@ -22,7 +22,8 @@ Figures = dict[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One prompt at one boundary. `outside` are those held in a line that is more than a list."""
+    """One prompt at one boundary. `outside` are those held in a line that is more than a list, `of_lines`
+    those needed that stood before it as numbers of lines alone."""
 
     session: str
     part: str
@@ -34,6 +35,7 @@ class Outcome:
     held: frozenset[Identifier]
     outside: frozenset[Identifier]
     shown: int
+    of_lines: frozenset[Identifier] = frozenset()
 
     def row(self) -> Figures:
         """The row of the study's JSON: counts alone, no identifier of anybody's session."""
@@ -76,6 +78,7 @@ def outcome(
         needed & shown,
         needed & outside,
         len(shown),
+        boundary.of_lines,
     )
 
 
@@ -125,12 +128,16 @@ def _figures(found: Sequence[Outcome], brought: Mapping[tuple[str, int], frozens
     )
     hits = _counts(found, lambda each: each.held)
     outside = _counts(found, lambda each: each.outside)
+    needed_text = _counts(found, lambda each: each.needed - each.of_lines)["numbers"]
+    held_text = _counts(found, lambda each: each.held - each.of_lines)["numbers"]
     tokens = [each.tokens for each in found]
     return {
         **{kind: _share(hits[kind], needed[kind]) for kind in KINDS},
         "shown_per_needed": round(shown / held, 2) if held else None,
         "n": needed,
         "interval": {kind: [round(end, 4) for end in wilson(hits[kind], needed[kind])] for kind in KINDS},
+        "numbers_in_text": _share(held_text, needed_text),
+        "n_in_text": needed_text,
         "without_bare": {kind: _share(outside[kind], needed[kind]) for kind in KINDS},
         "lacking_recalled": {kind: _share(back[kind], lacking[kind]) for kind in KINDS},
         "tokens": {"median": median_low(tokens), "max": max(tokens)} if tokens else None,

@@ -16,6 +16,16 @@ READ_INTERVALS = (
 )
 
 
+IN_TEXT = (
+    "Numbers in text: without those that stood before as the numbers of a file's lines alone, which a "
+    "reading tool puts there by the thousand, and which were needed to read on from a line."
+)
+
+PARTED = (
+    "Part: every other file, in the order of their names. The policies' constants were chosen on the 1st, "
+    "3rd ... of the sessions that docs/guides/studies.md tells of; whether it is these, a study cannot know."
+)
+
 RECALLED = (
     "Recalled: of what the prompt lacks, the share that recall brings back within 2,000 tokens, asked with "
     "the turn's own words without the identifiers in question."
@@ -69,7 +79,8 @@ def _boundary(result: Mapping[str, Json]) -> Told:
         RECALLED,
         "A prompt that holds an identifier may still be poor: a list holds much and explains little.",
         "The account of notes is written by rule here, since no model is asked; a model's may hold more.",
-        "Part: constants of the policies were chosen on the half of the files named tuned.",
+        PARTED,
+        IN_TEXT,
         "A dash: nothing of the kind was needed, so there is no share of it.",
         f"Tokens are counted by {result['meter']}.",
     ]
@@ -101,6 +112,7 @@ def _bar(policy: str, value: float | None, interval: tuple[float, float] | None 
 BOUNDARY_COLUMNS = (
     *("policy", "cap", "part", "boundaries", "tokens"),
     *KINDS,
+    "numbers in text",
     *(f"{kind} without lists" for kind in KINDS[:3]),
     *(f"{kind} recalled" for kind in KINDS[:3]),
     "shown per needed",
@@ -120,6 +132,7 @@ def boundary_rows(figures: Mapping[str, Json]) -> Iterator[Cells]:
                     inner["boundaries"],
                     None if inner["tokens"] is None else inner["tokens"]["median"],
                     *(inner[kind] for kind in KINDS),
+                    inner["numbers_in_text"],
                     *(inner["without_bare"][kind] for kind in KINDS[:3]),
                     *(inner["lacking_recalled"][kind] for kind in KINDS[:3]),
                     inner["shown_per_needed"],

@@ -22,7 +22,7 @@ from shiftbook.entries import (
 )
 from shiftbook.journal.promises import PAGE_ROWS, Store
 from shiftbook.messages import Usage
-from shiftbook.prompt.brief import BRIEF_FORMS, BRIEF_KINDS, PENDING
+from shiftbook.prompt.brief import BRIEF_FORMS, BRIEF_KINDS, NAMING
 from shiftbook.prompt.epoch import EpochPrompt
 from shiftbook.prompt.wording import RECALLED_BY_CODE
 from shiftbook.views.prompts import MadeAgain, made_again
@@ -247,9 +247,7 @@ async def _visible(store: Store, run: str, until: int) -> list[tuple[int, str]]:
 
 
 def _left_out(prompt: EpochPrompt, visible: Iterable[tuple[int, str]]) -> list[LeftOut]:
-    # These name entries, or words out of them, and do not show them.
-    naming = ("dropped", "working", PENDING)
-    shown = {at for block in prompt.blocks if block.kind not in naming for at in block.entries}
+    shown = {at for block in prompt.blocks if block.kind not in NAMING for at in block.entries}
     reports = [(e.position, e.what) for e in prompt.shown.values() if isinstance(e.what, ReportWritten)]
     notices = [pick for pick in prompt.picks if pick.form == "dropped"]
     forms = {pick.form for pick in prompt.picks}

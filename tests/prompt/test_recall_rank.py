@@ -107,14 +107,14 @@ def test_a_set_question_is_told_by_its_words() -> None:
 
 def test_what_stands_beside_a_query_counts_for_less() -> None:
     asked = question("Open the port port.", ["the firewall port"])
-    assert asked.terms == pytest.approx({"open": 1.0, "port": 2.0, "firewal": 0.3 * 0.8})
+    assert asked.terms == pytest.approx({"open": 1.0, "port": 2.0, "firewal": 0.3 * 0.6})
 
 
 def test_a_message_that_speaks_for_itself_is_asked_alone() -> None:
-    words = "lease journal crate yard gate stock price boat kestrel harbour"
+    words = "lease journal crate yard harbour"
     assert set(question(words, ["firewall"]).terms) == set(question(words).terms)
     fewer = question(words.rsplit(" ", 1)[0], ["firewall"])
-    assert fewer.terms["firewal"] == pytest.approx(0.03)
+    assert fewer.terms["firewal"] == pytest.approx(0.06)
 
 
 def test_a_query_of_a_whole_file_is_bounded() -> None:

@@ -22,10 +22,10 @@ BESIDE_WEIGHT = 0.3
 """What a term of the plan and the last turns counts beside one of a message that says next to nothing ("go
 on"). A judgement."""
 
-SPEAKS_FOR_ITSELF = 10
-"""With so many terms of its own a message is asked by these alone; with fewer, what stands beside fades in.
-At the full weight whatever the message, long chats hold .04 less of what full questions ask for; this way
-nothing less (`shiftbook study recall`, 511k and 834k, the last three messages beside)."""
+SPEAKS_FOR_ITSELF = 5
+"""With so many terms of its own a message is asked by these alone; with fewer, what stands beside fades in. A
+short question asks for one thing as well as a long one, and the last turns are often about another: at 10 it
+cost .005 on LoCoMo and .014 at 834k (tuned halves, `shiftbook study recall DATA --policy journal`)."""
 
 QUERY_TERMS = 64
 """Terms of a query that are used: a message of a person may be a whole file. The heaviest, then the first."""

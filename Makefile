@@ -40,6 +40,7 @@ bench: $(STAMP) ## Measure against the bare database (options: make bench ARGS="
 bench-growth: $(STAMP) ## Prompt building and recall by the run's length, up to 1,000,000 entries (some minutes)
 	@$(BIN)/python -m benchmarks.prompts
 	@$(BIN)/python -m benchmarks.recall 1000 10000 100000 1000000
+	@$(BIN)/python -m benchmarks.recalling
 
 crash: $(STAMP) ## Reproduce one crash point: make crash SCENARIO=name AT=point
 	@test -n "$(SCENARIO)" && test -n "$(AT)" || { \

@@ -75,7 +75,7 @@ async def _on_server(entries: int) -> dict[str, float | int]:
 
 async def measured(index: Index, entries: int) -> dict[str, float | int]:
     """The figures of one length."""
-    words = _Words()
+    words = Words()
     began, at = time.process_time(), time.perf_counter()
     await _fill(index, entries, words)
     filled, took = time.process_time() - began, time.perf_counter() - at
@@ -113,7 +113,7 @@ async def _asked(index: Index, text: str) -> tuple[float, float]:
     return (time.process_time() - cpu) * 1_000, (time.perf_counter() - wall) * 1_000
 
 
-async def _fill(index: Index, entries: int, words: _Words) -> None:
+async def _fill(index: Index, entries: int, words: Words) -> None:
     """Three entries a unit in nine of ten, a message and a reply in the tenth: 2.9 on average."""
     covered = Covered()
     known: set[str] = set()
@@ -132,7 +132,7 @@ async def _fill(index: Index, entries: int, words: _Words) -> None:
             covered, batch = to, []
 
 
-class _Words:
+class Words:
     """Texts by chance, always the same."""
 
     def __init__(self) -> None:
@@ -140,6 +140,7 @@ class _Words:
         self._weights = list(accumulate(1 / (rank + 3) for rank in range(VOCABULARY)))
 
     def units(self) -> Iterator[tuple[list[str], list[str]]]:
+        """Units of a run that works on tasks, for ever: what was said, and what was done."""
         chance = Random(1)
         number = 0
         while True:
@@ -147,7 +148,15 @@ class _Words:
             said = [self._text(chance, 25)] if number % 10 == 0 else []
             yield said, [self._text(chance, 120)] + ([self._text(chance, 60)] * (0 if said else 1))
 
+    def chat(self) -> Iterator[str]:
+        """A message of a person, a reply, and so on, for ever."""
+        chance = Random(2)
+        while True:
+            yield self._text(chance, 25)
+            yield self._text(chance, 120)
+
     def query(self, chance: Random) -> str:
+        """A question of 6 to 12 words."""
         return self._text(chance, chance.randint(6, 12))
 
     def _text(self, chance: Random, length: int) -> str:

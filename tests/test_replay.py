@@ -16,7 +16,7 @@ from shiftbook.journal.open import open_store
 from shiftbook.messages import Block, Text
 from shiftbook.policies.registry import POLICIES
 from shiftbook.prompt.measure import block_tokens
-from shiftbook.replay import PolicyFigures, Sizes, replay, sizes_for
+from shiftbook.replay import PolicyFigures, Sizes, replay, sizes_for, sums
 from shiftbook.sessions import open_session
 from shiftbook.tokens import BpeMeter
 from shiftbook.views import run_figures
@@ -196,3 +196,59 @@ def test_a_vendors_own_life_holds_unless_another_is_chosen(tmp_path: Path) -> No
         share = shares[warm]
         assert share is not None
         assert share > 0.5
+
+
+def test_a_folder_gives_sums_over_its_sessions_and_each_beside_them(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    for name, replies in (("a", 4), ("b", 12), ("c", 6)):
+        long_tape(folder / f"{name}.jsonl", replies)
+    (folder / "letter.txt").write_text("Dear library,\n", encoding="utf-8")
+    ran = program(tmp_path, "replay", "kept", "--policy", "window", "--cap", "4500", "--fixed", "0", "--json")
+    assert ran.code == 0
+    assert "left out: 1 file in the folders that is no session" in ran.err
+    sessions = ran.json["sessions"]
+    assert [Path(each["path"]).name for each in sessions] == ["a.jsonl", "b.jsonl", "c.jsonl"]
+    each = [session["at_fixed"][0]["policies"]["window"] for session in sessions]
+    told = ran.json["policies"]["window"]
+    assert told.keys() >= DESIGN
+    assert ran.json["at_fixed"][0]["policies"]["window"] == told
+    assert (told["sessions"], told["requests"], told["unfinished"]) == (3, 5 + 13 + 7, 0)
+    assert told["rebuilds"] == sum(one["rebuilds"] for one in each) > 0
+    assert told["cost"] == pytest.approx(sum(one["cost"] for one in each))
+    assert told["prompt_tokens"] == {
+        "median": sorted(one["prompt_tokens"]["median"] for one in each)[1],
+        "max": max(one["prompt_tokens"]["max"] for one in each),
+    }
+    cached = sum(one["cached_share"] * sum(one["sizes"]) for one in each)
+    assert told["cached_share"] == pytest.approx(cached / sum(sum(one["sizes"]) for one in each))
+    alone = program(
+        tmp_path, "replay", "kept/b.jsonl", "--policy", "window", "--cap", "4500", "--fixed", "0", "--json"
+    )
+    assert alone.json["policies"]["window"] == each[1]
+    assert alone.json["sessions"][0] == {**sessions[1], "path": alone.json["path"]}
+
+
+def test_a_session_that_cannot_be_replayed_is_named_and_the_rest_counts(tmp_path: Path) -> None:
+    long_tape(tmp_path / "good.jsonl", 3)
+    (tmp_path / "broken.jsonl").write_bytes(b"\0\0\0")
+    words = ("--policy", "window", "--fixed", "0")
+    ran = program(tmp_path, "replay", "broken.jsonl", "good.jsonl", "gone.jsonl", *words, "--json")
+    assert ran.code == 0
+    assert [Path(each["path"]).name for each in ran.json["left_out"]] == ["broken.jsonl", "gone.jsonl"]
+    assert [Path(each["path"]).name for each in ran.json["sessions"]] == ["good.jsonl"]
+    assert "left out: broken.jsonl" in ran.err
+    assert "left out: gone.jsonl: cannot be opened" in ran.err
+    shown = program(tmp_path, "replay", "good.jsonl", "good.jsonl", "broken.jsonl", *words)
+    assert shown.out.startswith("good.jsonl: 4 requests recorded")  # a file named twice is one session
+    many = program(tmp_path, "replay", ".", "--only", "1")
+    assert (many.code, "name that file alone" in many.err) == (2, True)
+
+
+def test_a_sum_of_which_a_part_is_not_known_is_not_known(tmp_path: Path) -> None:
+    known = played(long_tape(tmp_path / "a.jsonl", 2), "window", Sizes(8_000, 3_500, 500), window=6_000)
+    unknown = PolicyFigures(**{**known, "cost": None, "over_window": None})
+    assert sums([known, known])["cost"] == pytest.approx(2 * (known["cost"] or 0))
+    both = sums([known, unknown])
+    assert (both["cost"], both["over_window"]) == (None, None)
+    assert both["requests"] == 2 * known["requests"]

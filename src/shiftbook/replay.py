@@ -10,9 +10,11 @@ The policy `transcript` drops nothing and has no cap here: where its prompts pas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from functools import lru_cache
+from statistics import median_low
+from typing import TypedDict, TypeVar
 
 from shiftbook import rerun
 from shiftbook.entries import MODEL_VISIBLE, Entry, EpochOpened, ModelAnswered, ModelAsked
@@ -34,6 +36,9 @@ CAP_DEFAULT, MARK_DEFAULT = 40_000, 16_000
 FIXED_DEFAULT = (0, 20_000)
 NO_CAP = 1_000_000_000
 UNCAPPED = "transcript"
+Number = TypeVar("Number", int, float)
+TEXTS_KEPT = 8_192
+"""Texts whose identifiers are remembered: more than a long session has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,24 @@ class PolicyFigures(TypedDict):
     survival: dict[str, Survival]
     over_window: int | None
     sizes: list[int]
+
+
+class PolicySums(TypedDict):
+    """What one policy sent for several sessions; None where it is not known of every one of them.
+
+    `prompt_tokens` has the median over the sessions of their medians, and the largest prompt of all.
+    `cached_share` is pooled over tokens. `unfinished` counts sessions that did not rest as finished.
+    """
+
+    sessions: int
+    requests: int
+    prompt_tokens: PromptTokens
+    cached_share: float | None
+    cost: float | None
+    rebuilds: int
+    unfinished: int
+    survival: dict[str, Survival]
+    over_window: int | None
 
 
 async def replay(
@@ -158,7 +181,55 @@ class _Held:
 
 
 def _identifiers(block: Block) -> set[Identifier]:
-    return {each for text in texts_of(block) for each in identifiers(text)}
+    return {each for text in texts_of(block) for each in _identifiers_of(text)}
+
+
+@lru_cache(maxsize=TEXTS_KEPT)
+def _identifiers_of(text: str) -> frozenset[Identifier]:
+    """Each text stands in the journal, in prompts, and again in the next policy's: it is looked at once."""
+    return frozenset(identifiers(text))
+
+
+def sums(played: Sequence[PolicyFigures]) -> PolicySums:
+    """The figures of one policy over several sessions, of which there is at least one."""
+    medians = _all_known(each["prompt_tokens"]["median"] for each in played)
+    largest = _all_known(each["prompt_tokens"]["max"] for each in played)
+    costs = _all_known(each["cost"] for each in played)
+    over = _all_known(each["over_window"] for each in played)
+    return PolicySums(
+        sessions=len(played),
+        requests=sum(each["requests"] for each in played),
+        prompt_tokens=PromptTokens(
+            median=None if medians is None else median_low(medians),
+            max=None if largest is None else max(largest),
+        ),
+        cached_share=_pooled(played),
+        cost=None if costs is None else sum(costs),
+        rebuilds=sum(each["rebuilds"] for each in played),
+        unfinished=sum(each["state"] != "finished" for each in played),
+        survival={kind: _survived([each["survival"][kind] for each in played]) for kind in KINDS},
+        over_window=None if over is None else sum(over),
+    )
+
+
+def _all_known(values: Iterable[Number | None]) -> list[Number] | None:
+    """The values, or None when one of them is not known: a sum over the rest would be too small."""
+    given = list(values)
+    known = [each for each in given if each is not None]
+    return known if len(known) == len(given) else None
+
+
+def _pooled(played: Sequence[PolicyFigures]) -> float | None:
+    shares = _all_known(each["cached_share"] for each in played)
+    tokens = [sum(each["sizes"]) for each in played]
+    if shares is None or not sum(tokens):
+        return None
+    return sum(share * of for share, of in zip(shares, tokens, strict=True)) / sum(tokens)
+
+
+def _survived(found: Sequence[Survival]) -> Survival:
+    of, held = sum(each["of"] for each in found), sum(each["held"] for each in found)
+    return Survival(of=of, held=held, share=held / of if of else None)
 
 
 def sizes_for(cap: int | None, mark: int | None, fixed: int | None) -> Sequence[Sizes]:

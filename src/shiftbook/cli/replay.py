@@ -1,25 +1,27 @@
-"""`shiftbook replay`: what each policy would have sent for a session that is already recorded."""
+"""`shiftbook replay`: what each policy would have sent for sessions that are already recorded."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from shiftbook.cli.options import Json, Verbose
+from shiftbook.cli.options import Json, Verbose, is_verbose
 from shiftbook.cli.output import data, line, note, table
 from shiftbook.cli.rerun import TTLS
+from shiftbook.cli.words import count
 from shiftbook.clock import SystemClock
 from shiftbook.economics.cache_rules import MarkerRule
 from shiftbook.economics.cache_vendors import cache_rule
 from shiftbook.economics.price_book import context_window, price_source, prices_at
 from shiftbook.errors import BadInput
 from shiftbook.policies.registry import POLICIES, policy_named
-from shiftbook.replay import PolicyFigures, Sizes, replay, sizes_for
-from shiftbook.sessions import Session, open_session
+from shiftbook.replay import PolicyFigures, PolicySums, Sizes, replay, sizes_for, sums
+from shiftbook.sessions import Session, Unmeasured, open_session, walk_sessions
 from shiftbook.studies.identifiers import KINDS
 from shiftbook.views.own_requests import Life
 
@@ -28,9 +30,13 @@ LIVES: Mapping[str, Life] = {OWN: "own", **TTLS}
 
 
 def command(
-    session: Annotated[
-        Path,
-        typer.Argument(metavar="SESSION", show_default=False, help="A recorded session that `rerun` reads."),
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            show_default=False,
+            help="Files of sessions that `rerun` reads, or folders that are walked.",
+        ),
     ],
     only: Annotated[
         int | None,
@@ -94,40 +100,87 @@ def command(
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Drive a recorded session through every policy and tell what each would have sent and cost.
+    """Drive recorded sessions through every policy and tell what each would have sent and cost.
 
     Tokens are those of our prompts by our meter, cached as the vendor's rules would serve them at the
     recorded times, at today's prices. Output is what is to be seen of the recorded replies, the same for all.
     The policy transcript has no cap here. Paths to hex: of the identifiers that a call used and that had
-    stood in the run before, the share that stood in the prompt that was answered.
+    stood in the run before, the share that stood in the prompt that was answered. Of several sessions the
+    median is that of their medians; a sum of which a part is not known is not known.
     """
     if ttl not in LIVES:
         raise BadInput(f"--ttl {ttl} is no life of a cache: give one of {', '.join(LIVES)}.")
     if any(each is not None and each < 0 for each in (cap, mark, fixed)):
         raise BadInput("--cap, --mark and --fixed are tokens: give numbers of at least 0.")
     names = _policies(policy or ["all"])
-    recorded = open_session(session, only)
-    named = model or recorded.model
     now_ms = SystemClock().now_ms()
     if model is not None and prices_at(model, now_ms) is None:
         raise BadInput(f"No price is known for the model {model!r} ({price_source() or 'no price table'}).")
     if model is not None and cache_rule(model) is None:
         raise BadInput(f"No cache rule is known for the model {model!r}: name a Claude or GPT model.")
-    runs: list[tuple[Sizes, dict[str, PolicyFigures]]] = []
-    for sizes in sizes_for(cap, mark, fixed):
-        found: dict[str, PolicyFigures] = {}
-        for name in names:
-            note(f"replaying {name}, fixed part {sizes.fixed:,} ...")
-            found[name] = _played(recorded, name, sizes, ttl, model, now_ms, named)
-        runs.append((sizes, found))
+    choices = _Choices(names, sizes_for(cap, mark, fixed), ttl, model, now_ms)
+    played: list[_Played] = []
+    faults: list[Unmeasured] = []
+    for session in _sessions(paths, only):
+        found = session if isinstance(session, Unmeasured) else _played(session, choices)
+        if isinstance(found, Unmeasured):
+            faults.append(found)
+        else:
+            played.append(found)
+    _tell_faults(faults, played)
     if json:
-        data(_told(recorded, named, ttl, runs))
-        return
-    told = f"priced as {named or '?'}, cached by {_rules_of(named)}, --ttl {ttl}"
-    line(f"{recorded.source}: {recorded.requests_in_file:,} requests recorded; {told}")
-    for sizes, found in runs:
-        line("")
-        _tell(sizes, found)
+        data(_told(played, faults, choices))
+    elif len(played) == 1:
+        _tell_one(played[0], choices)
+    else:
+        _tell_all(played, choices)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choices:
+    """What was asked for, the same for every session."""
+
+    policies: Sequence[str]
+    sizes: Sequence[Sizes]
+    ttl: str
+    model: str | None
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """A session's figures, by policy for each of the sizes; `model` is whose prices count."""
+
+    path: str
+    model: str | None
+    requests_in_file: int
+    runs: Sequence[Mapping[str, PolicyFigures]]
+
+
+def _sessions(paths: Sequence[Path], only: int | None) -> Iterator[Session | Unmeasured]:
+    if only is None:
+        return walk_sessions(paths)
+    if len(paths) != 1 or paths[0].is_dir():
+        raise BadInput("--only chooses in one file: name that file alone.")
+    return iter((open_session(paths[0], only),))
+
+
+def _tell_faults(faults: Sequence[Unmeasured], played: Sequence[_Played]) -> None:
+    """What was left out, a line each; in a folder, files of other kinds are only counted."""
+    if not played:
+        first = "." if not faults else f": {_where(faults[0])}: {faults[0].what}."
+        raise BadInput(f"There is no session to replay in what was named{first}")
+    others = [each for each in faults if not each.named and not is_verbose()]
+    for fault in faults:
+        if fault not in others:
+            note(f"left out: {_where(fault)}: {fault.what}")
+    if others:
+        are = "is" if len(others) == 1 else "are"
+        note(f"left out: {count(len(others), 'file')} in the folders that {are} no session")
+
+
+def _where(fault: Unmeasured) -> str:
+    return f"{fault.path}, line {fault.line}" if fault.line else fault.path
 
 
 def _policies(given: list[str]) -> list[str]:
@@ -153,47 +206,103 @@ def _rules_of(model: str | None) -> str:
     return "Anthropic's cache rules" if isinstance(rule, MarkerRule) else "OpenAI's cache rules"
 
 
-def _played(
-    session: Session,
-    policy: str,
-    sizes: Sizes,
-    ttl: str,
-    model: str | None,
-    now_ms: int,
-    named: str | None,
+def _played(session: Session, choices: _Choices) -> _Played | Unmeasured:
+    """The session through every policy, or why it cannot be driven."""
+    model = choices.model or session.model
+    runs: list[Mapping[str, PolicyFigures]] = []
+    for sizes in choices.sizes:
+        found: dict[str, PolicyFigures] = {}
+        for name in choices.policies:
+            note(f"replaying {session.source}: {name}, fixed part {sizes.fixed:,} ...")
+            try:
+                found[name] = _figures(session, name, sizes, choices, model)
+            except BadInput as refused:
+                return Unmeasured(session.source, 0, str(refused).removesuffix("."), named=True)
+        runs.append(found)
+    return _Played(session.source, model, session.requests_in_file, runs)
+
+
+def _figures(
+    session: Session, policy: str, sizes: Sizes, choices: _Choices, model: str | None
 ) -> PolicyFigures:
-    window = None if named is None else context_window(named)
     made = replay(
         session,
         policy,
         sizes,
-        ttl=LIVES[ttl],
-        model=_ruled(model, named),
-        prices=lambda name, _at_ms: prices_at(name, now_ms),
-        window=window,
+        ttl=LIVES[choices.ttl],
+        model=_ruled(choices.model, model),
+        prices=lambda name, _at_ms: prices_at(name, choices.now_ms),
+        window=None if model is None else context_window(model),
     )
     return asyncio.run(made)
 
 
-def _told(
-    session: Session, model: str | None, ttl: str, runs: list[tuple[Sizes, dict[str, PolicyFigures]]]
-) -> Mapping[str, object]:
+def _told(played: Sequence[_Played], faults: Sequence[Unmeasured], choices: _Choices) -> Mapping[str, object]:
+    """One session's figures stand as they are, those of several as sums; `sessions` has each."""
+    one = played[0] if len(played) == 1 else None
+    runs: Sequence[Mapping[str, object]] = _sums(played, choices) if one is None else one.runs
+    models = {each.model for each in played}
+    model = played[0].model if len(models) == 1 else None
     return {
-        "policies": runs[0][1],
-        "path": session.source,
+        "policies": runs[0],
+        "path": None if one is None else one.path,
         "model": model,
         "prices": price_source(),
-        "ttl": ttl,
-        "cache_rules": _rules_of(model),
-        "requests_in_file": session.requests_in_file,
-        "at_fixed": [
-            {"fixed": sizes.fixed, "cap": sizes.cap, "mark": sizes.mark, "policies": found}
-            for sizes, found in runs
+        "ttl": choices.ttl,
+        "cache_rules": _rules_of(model) if len(models) == 1 else None,
+        "requests_in_file": sum(each.requests_in_file for each in played),
+        "at_fixed": _at_fixed(runs, choices),
+        "sessions": [
+            {
+                "path": each.path,
+                "model": each.model,
+                "cache_rules": _rules_of(each.model),
+                "requests_in_file": each.requests_in_file,
+                "at_fixed": _at_fixed(each.runs, choices),
+            }
+            for each in played
         ],
+        "left_out": [{"path": each.path, "line": each.line, "what": each.what} for each in faults],
     }
 
 
-def _tell(sizes: Sizes, found: Mapping[str, PolicyFigures]) -> None:
+def _at_fixed(runs: Sequence[Mapping[str, object]], choices: _Choices) -> list[Mapping[str, object]]:
+    return [
+        {"fixed": sizes.fixed, "cap": sizes.cap, "mark": sizes.mark, "policies": found}
+        for sizes, found in zip(choices.sizes, runs, strict=True)
+    ]
+
+
+def _sums(played: Sequence[_Played], choices: _Choices) -> list[dict[str, PolicySums]]:
+    return [
+        {name: sums([each.runs[number][name] for each in played]) for name in choices.policies}
+        for number in range(len(choices.sizes))
+    ]
+
+
+def _tell_one(played: _Played, choices: _Choices) -> None:
+    told = f"priced as {played.model or '?'}, cached by {_rules_of(played.model)}, --ttl {choices.ttl}"
+    line(f"{played.path}: {played.requests_in_file:,} requests recorded; {told}")
+    for sizes, found in zip(choices.sizes, played.runs, strict=True):
+        line("")
+        states = {name: each["state"] for name, each in found.items()}
+        _tell(sizes, found, {name: "" if state == "finished" else state for name, state in states.items()})
+
+
+def _tell_all(played: Sequence[_Played], choices: _Choices) -> None:
+    requests = sum(each.requests_in_file for each in played)
+    rules = "; ".join(sorted({_rules_of(each.model) for each in played}))
+    told = f"priced as {choices.model or 'each was recorded'}, cached by {rules}, --ttl {choices.ttl}"
+    line(f"{count(len(played), 'session')}: {requests:,} requests recorded; {told}")
+    for sizes, found in zip(choices.sizes, _sums(played, choices), strict=True):
+        line("")
+        cut = {name: each["unfinished"] for name, each in found.items()}
+        _tell(
+            sizes, found, {name: f"{number:,} not finished" if number else "" for name, number in cut.items()}
+        )
+
+
+def _tell(sizes: Sizes, found: Mapping[str, PolicyFigures | PolicySums], ends: Mapping[str, str]) -> None:
     line(f"fixed part {sizes.fixed:,} (--fixed), cap {sizes.cap:,}, mark {sizes.mark:,}")
     columns = (
         "policy",
@@ -218,7 +327,7 @@ def _tell(sizes: Sizes, found: Mapping[str, PolicyFigures]) -> None:
             f"{each['rebuilds']:,}",
             *(_share(each["survival"][kind]["share"]) for kind in KINDS),
             _tokens(each["over_window"]),
-            "" if each["state"] == "finished" else each["state"],
+            ends[name],
         )
         for name, each in found.items()
     ]

@@ -24,7 +24,7 @@ from shiftbook.sessions.normal import (
     TextPart,
 )
 from shiftbook.sessions.requests import BrokenLine, Mark, RecordedRequests, RequestRow
-from shiftbook.sessions.walk import Unmeasured, files_under, requests_of, walk_requests
+from shiftbook.sessions.walk import Unmeasured, files_under, requests_of, walk_requests, walk_sessions
 
 __all__ = [
     "FORMATS",
@@ -50,4 +50,5 @@ __all__ = [
     "open_session",
     "requests_of",
     "walk_requests",
+    "walk_sessions",
 ]

@@ -7,13 +7,15 @@ is told beside what was read. The same request is counted once however many file
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from shiftbook.errors import SessionUnreadable
 from shiftbook.sessions.format import Format
-from shiftbook.sessions.formats import FORMATS, recognised
+from shiftbook.sessions.formats import FORMATS, each_session, recognised
+from shiftbook.sessions.normal import Session
 from shiftbook.sessions.requests import RecordedRequests
 from shiftbook.sessions.rows import Seen
 
@@ -29,6 +31,7 @@ class Unmeasured:
 
 
 Found = RecordedRequests | Unmeasured
+Read = TypeVar("Read")
 
 
 def requests_of(
@@ -51,6 +54,19 @@ def walk_requests(
 ) -> Iterator[Found]:
     """Every session of the files and folders, each file as it is read, so that a caller can show progress."""
     seen = Seen()
+    return _walked(paths, lambda path: requests_of(path, seen, formats))
+
+
+def walk_sessions(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Session | Unmeasured]:
+    """Every session of the files and folders whole, as `open_session` reads it; a file of several gives them
+    one after another, up to the first that cannot be read."""
+    return _walked(paths, each_session)
+
+
+def _walked(
+    paths: Iterable[str | os.PathLike[str]], read: Callable[[Path], Iterator[Read]]
+) -> Iterator[Read | Unmeasured]:
+    """What `read` gives of each file in turn, and why it gives nothing or no more."""
     for path, named in files_under(paths):
         if path.is_dir():
             yield Unmeasured(
@@ -58,7 +74,7 @@ def walk_requests(
             )
             continue
         try:
-            yield from requests_of(path, seen, formats)
+            yield from read(path)
         except SessionUnreadable as refused:
             yield Unmeasured(os.fspath(path), refused.line, refused.what, named)
 

@@ -54,6 +54,14 @@ class Reasoning:
     text: str
     opaque: Json = None
 
+    @property
+    def is_vendors_work(self) -> bool:
+        """Whether it is a block of what the provider ran, as it came on the wire: it has no text and a type.
+
+        Redacted reasoning looks the same from here. What a bridge made of such a block is none.
+        """
+        return not self.text and isinstance(self.opaque, Mapping) and "type" in self.opaque
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

@@ -21,20 +21,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from shiftbook.entries import Entry, ModelAnswered
-from shiftbook.messages import AssistantPart, Call, Emit, Reasoning, Reply, ReplyEvent, Request, Usage
+from shiftbook.messages import AssistantPart, Call, Emit, Reasoning, Reply, ReplyEvent, Request, Text, Usage
 from shiftbook.providers.pace import Pace
 from shiftbook.providers.scripted import call, calls, say
 from shiftbook.run.agent import Agent
 from shiftbook.run.limits import Limits
 from shiftbook.testing.crash import Crash, Dies, Seams
-from shiftbook.testing.server import Cuts, Drops, Exchange, Fails, ProviderServer, Turn, think
+from shiftbook.testing.server import Cuts, Drops, Exchange, Fails, ProviderServer, Turn, think, vendor_block
 from shiftbook.tools.contract import Tool
 from tests.crash.invariants import broken, difference
 from tests.crash.scenarios import Scenario, Told, change_tools
 from tests.crash.sweep import Ground, Process
 from tests.crash.tools import look, mail, pay, send
 from tests.crash.world import Violation, World
-from tests.providers.wires import CHAT, WIRES, Wire
+from tests.providers.wires import ANTHROPIC, CHAT, WIRES, Wire
 
 WAITS: ContextVar[Seams | None] = ContextVar("WAITS", default=None)
 _keys = itertools.count(1)
@@ -52,8 +52,19 @@ def script(wire: Wire) -> Mapping[int, tuple[Turn, ...]]:
         2: (Fails(529), Fails(429, retry_after_s=2), reasoned(calls(call("mail", {"to": "Ann"})))),
         3: (Cuts(say("I was about to say that all of it is well in hand."), "text"),),
         4: (Drops(last), last),
-        5: (say("All done."),),
+        **ending(wire),
     }
+
+
+def ending(wire: Wire) -> Mapping[int, tuple[Turn, ...]]:
+    """The last turns: over the one wire that knows of it, with a turn that the vendor pauses."""
+    done = say("All done.")
+    if wire is not ANTHROPIC:
+        return {5: (done,)}
+    used = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "all"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    paused = Reply((Text("I look it up."), vendor_block(used)), "pause")
+    return {5: (paused,), 6: (replace(done, parts=(vendor_block(found), *done.parts)),)}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shiftbook.policies.fit import Fitted
+from shiftbook.policies.units import is_paused
 from shiftbook.prompt.epoch import Budget, EpochPrompt
 
 TTL_MS = 300_000
@@ -15,8 +16,11 @@ spares: 1.25 gave .946 of all tokens cached and .940 with a life of five minutes
 
 
 def is_cold(prompt: EpochPrompt, fitted: Fitted, budget: Budget) -> bool:
-    """Whether the cache is cold and a new epoch, with what came now in it, would be much smaller."""
-    if budget.gap_ms is None or budget.gap_ms <= TTL_MS:
+    """Whether the cache is cold and a new epoch, with what came now in it, would be much smaller.
+
+    Never behind a reply that paused: a new epoch would end the turn that the vendor means to go on with.
+    """
+    if budget.gap_ms is None or budget.gap_ms <= TTL_MS or is_paused(fitted.units):
         return False
     # What came now is in the new epoch as well: where it takes the room, nothing would get smaller.
     is_smaller = prompt.tokens + fitted.tokens > COLD_FACTOR * budget.mark

@@ -96,5 +96,7 @@ def _is_spared(choice: Choice, *, forced: bool) -> bool:
     """Whether nothing was cut, dropped or ended for want of room."""
     if isinstance(choice, Full | WantReport | WantRecall) or (isinstance(choice, Rebuild) and not forced):
         return False
+    if isinstance(choice, Extend) and choice.warnings:
+        return False
     recipe = choice.picks if isinstance(choice, Extend) else (*choice.head, *choice.picks)
     return all(pick.keep is None and pick.form != "dropped" for pick in recipe)

@@ -4,16 +4,17 @@ A batch that fits whole is taken whole. Else what the model and the tools brough
 prompt's room and is cut down to that, so that one huge result cannot push out everything before it. A
 person's words are cut only when the batch still does not fit and they alone take more than half of the room,
 or when there is nothing else to give, and then with a warning. The height is in characters of each piece, so
-that the cut can be made again without a tokenizer.
+that the cut can be made again without a tokenizer. Of a reply that paused the vendor's blocks go first, whole
+and with a warning: a part of them is nothing to go on with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shiftbook.messages import Block
-from shiftbook.policies.units import Piece, Unit
+from shiftbook.policies.units import Piece, Unit, is_paused, kept
 from shiftbook.prompt.cut import level
 from shiftbook.prompt.epoch import Budget, Made, Measure, Warnings
 from shiftbook.prompt.render import chars
@@ -65,6 +66,9 @@ def fit(
     before = sum(sizes)
     if before <= (room if whole is None else min(whole, room)):
         return Fitted(list(units), before, made=tuple(made))
+    if is_paused(units):
+        given_up = fit([*units[:-1], *kept(units[-1:])], budget, fixed, room, whole=whole, final=final)
+        return None if given_up is None else replace(given_up, warnings=(*given_up.warnings, _left(units)))
     machine = [piece for piece in pieces if not piece.is_persons]
     words = [piece for piece in pieces if piece.is_persons]
     taken = {piece.entry.position: size for piece, size in zip(pieces, sizes, strict=True)}
@@ -91,6 +95,14 @@ def fit(
         if shown[piece.entry.position] is not piece
     )
     return Fitted([tuple(shown[p.entry.position] for p in unit) for unit in units], after, warnings)
+
+
+def _left(units: Sequence[Unit]) -> tuple[str, str]:
+    position = units[-1][-1].entry.position
+    return "pause given up", (
+        f"Entry {position}, a reply that paused, does not fit with the blocks by which its vendor would go "
+        "on with it: it is shown without them, and the model begins anew behind it."
+    )
 
 
 def _lower(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shiftbook.policies.fit import Fitted
+from shiftbook.policies.units import is_paused
 from shiftbook.prompt.epoch import Budget, EpochPrompt
 
 
@@ -30,8 +31,12 @@ class Account:
 
 
 def account(prompt: EpochPrompt, fitted: Fitted, budget: Budget) -> Account | None:
-    """What going on and a rebuild come to; None without prices, or where nothing would get smaller."""
-    if budget.spread is None or 2 * fitted.tokens > budget.mark - prompt.fixed:
+    """What going on and a rebuild come to.
+
+    None without prices, where nothing would get smaller, and behind a reply that paused: a new epoch would
+    end the turn that the vendor means to go on with.
+    """
+    if budget.spread is None or is_paused(fitted.units) or 2 * fitted.tokens > budget.mark - prompt.fixed:
         return None
     opening = _opening(prompt, budget.mark)
     reading, tokens = 0, prompt.fixed

@@ -21,10 +21,11 @@ from shiftbook.entries import (
     ReportWritten,
 )
 from shiftbook.errors import Damaged
+from shiftbook.messages import Reasoning
 from shiftbook.prompt.brief import APART, BRIEF_KINDS
 from shiftbook.prompt.epoch import EpochPrompt, Made, Measure
 from shiftbook.prompt.grow import merged
-from shiftbook.prompt.render import calls_of, render_entry
+from shiftbook.prompt.render import LIVE, calls_of, render_entry
 from shiftbook.prompt.wording import RECALLED_BY_CODE
 
 
@@ -45,6 +46,11 @@ class Piece:
     def is_persons(self) -> bool:
         """Whether somebody outside said it: such words are cut last."""
         return isinstance(self.entry.what, PersonSaid)
+
+    @property
+    def kept(self) -> Piece:
+        """The same in the form that crosses a rebuild, if it is live."""
+        return Piece(self.entry, "kept", self.keep) if self.form in LIVE else self
 
     def cut_to(self, keep: int) -> Piece:
         """The same within `keep` characters; what is told as a record stays one."""
@@ -84,7 +90,20 @@ def fresh_units(fresh: Sequence[Entry], tools: frozenset[str] | None) -> list[Un
         raise Damaged(
             f"Call {next(iter(answers))} has an answer and was not asked for since the last request."
         )
+    if replies and not others and _has_paused(replies[-1][0].entry):
+        # Whatever stood behind it would end the turn that the vendor means to go on with.
+        replies[-1] = (Piece(replies[-1][0].entry, "paused"),)
     return replies + others
+
+
+def _has_paused(entry: Entry) -> bool:
+    """Whether the reply paused amid work of the vendor's own: no other can be gone on with just there."""
+    what = entry.what
+    if not isinstance(what, ModelAnswered) or what.stop != "pause" or calls_of(entry):
+        return False
+    work = [isinstance(part, Reasoning) and part.is_vendors_work for part in what.parts]
+    # No vendor takes a request that ends with reasoning.
+    return any(work) and (work[-1] or not isinstance(what.parts[-1], Reasoning))
 
 
 def is_by_code(entry: Entry) -> bool:
@@ -148,7 +167,12 @@ def _again(entry: Entry, keep: int | None, form: str) -> Piece:
 
 def kept(units: Iterable[Unit]) -> list[Unit]:
     """Live units in the form that crosses a rebuild: no reasoning, nothing of the provider's."""
-    return [tuple(Piece(p.entry, "kept", p.keep) if p.form == "whole" else p for p in unit) for unit in units]
+    return [tuple([piece.kept for piece in unit]) for unit in units]
+
+
+def is_paused(units: Sequence[Unit]) -> bool:
+    """Whether the units end with a reply that paused, in the form in which its vendor goes on with it."""
+    return bool(units) and units[-1][-1].form == "paused"
 
 
 def glued(units: Sequence[Unit]) -> list[Unit]:

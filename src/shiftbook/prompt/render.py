@@ -3,6 +3,8 @@
 A pick says which entries are shown and in which form:
 
     whole    live, as it happened: reasoning and the provider's own ids verbatim
+    paused   live, a reply that paused and is the last thing said: as whole, with the vendor's blocks at its
+             end and no notice behind it, so that the vendor goes on where it stopped
     kept     after a rebuild: no reasoning, nothing of the provider's, calls and answers paired by our ids
     cut      as kept, with `keep` characters of each entry, and a line that says what is not shown and where
              it is; one entry's text and arguments share `keep`, the big ones cut to an equal height
@@ -57,7 +59,10 @@ from shiftbook.prompt.told import recalled_text, told
 RENDERER = 1
 """The renderer that new prompts are made with. A prompt's renderer never changes within its epoch."""
 
-FORMS = frozenset({"whole", "kept", "cut", "quoted", "recalled", "dropped", *BRIEF_FORMS})
+LIVE = frozenset({"whole", "paused"})
+"""Forms that show an entry as it happened, with what is the provider's own."""
+
+FORMS = frozenset({*LIVE, "kept", "cut", "quoted", "recalled", "dropped", *BRIEF_FORMS})
 
 Render = Callable[[Pick, Mapping[int, Entry]], list[Block]]
 
@@ -161,13 +166,13 @@ def _answered(entry: Entry, what: ModelAnswered, form: str, keep: int | None) ->
     if form == "cut" and keep is not None and chars(entry) > keep:
         parts = _cut_reply(entry, what, keep)
     else:
-        parts = tuple(_reply_parts(what.parts, live=form == "whole"))
-    while parts and type(parts[-1]) is Reasoning:
+        parts = tuple(_reply_parts(what.parts, live=form in LIVE))
+    while parts and type(parts[-1]) is Reasoning and form != "paused":
         parts = parts[:-1]
     if not parts:
         return [_block("user", (Text(wording.NO_REPLY),), entry)]
     blocks = [_block("assistant", parts, entry)]
-    if not calls and what.stop in ("length", "pause"):
+    if form != "paused" and not calls and what.stop in ("length", "pause"):
         notice = wording.LENGTH_REACHED if what.stop == "length" else wording.PAUSED
         blocks.append(_block("user", (Text(notice),), entry))
     return blocks

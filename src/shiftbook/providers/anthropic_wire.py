@@ -5,8 +5,9 @@ the exact last block of the request before this one (a direct hit, so that the v
 blocks cannot miss), and on the last block. Leaving them out, the body of a request is the beginning of the
 body of the next one in its epoch.
 
-Reasoning, and blocks of tools that the vendor ran, come back verbatim or not at all. A search that was begun
-and never answered is left out unless the prompt ends with it, where the vendor takes the turn up again.
+Reasoning, and blocks of tools that the vendor ran, come back verbatim or not at all; so do the citations of
+a text, which stand behind it as a block of their own. A search that was begun and never answered is left out
+unless the prompt ends with it, where the vendor takes the turn up again.
 Refused here: repairing what a policy has put in the wrong order, except that answers come first.
 """
 
@@ -118,7 +119,7 @@ def takes_back(part: Reasoning) -> bool:
             return bool(block.get("signature"))
         case "redacted_thinking":
             return bool(block.get("data"))
-        case "server_tool_use" | "container_upload":
+        case "server_tool_use" | "container_upload" | "text":
             return True
         case str() as kind:
             return kind.endswith("_tool_result")
@@ -162,6 +163,10 @@ def _assistant(run: SideRun, ids: CallIds, *, is_last: bool) -> list[Placed]:
         match part:
             case Text(text):
                 blocks.append((number, {"type": "text", "text": text}))
+            case Reasoning(opaque={"type": "text"} as cited):
+                # What the text before it had beside its words; without them there is nothing to put it on.
+                if blocks and blocks[-1][0] == number and blocks[-1][1]["type"] == "text":
+                    blocks[-1][1].update(cited)
             case Reasoning(opaque=block):
                 blocks.append((number, dict(block)))
             case Call():
@@ -251,6 +256,8 @@ def _part(block: Mapping[str, Any]) -> Iterator[AssistantPart]:
     kind = block["type"]
     if kind == "text":
         yield Text(block["text"])
+        if block.get("citations"):
+            yield Reasoning("", {"type": "text", "citations": block["citations"]})
     elif kind == "thinking":
         yield Reasoning(block.get("thinking") or "", dict(block) if block.get("signature") else None)
     elif kind == "tool_use":

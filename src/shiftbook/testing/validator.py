@@ -1,7 +1,8 @@
 """A strict reading of a model request: what any of three vendors would refuse, refused here.
 
-The rules are the union of Anthropic's (messages alternate, start with the user and end with the user; every
-call has its answer in the next message, in front of any text; text is never blank; reasoning is never last),
+The rules are the union of Anthropic's (messages alternate, start with the user and end with the user, or with
+a reply that paused amid work of the vendor's own; every call has its answer in the next message, in front of
+any text; text is never blank; reasoning is never last, such work may be),
 OpenAI's (every call id answered once, directly after; names of 1 to 64 letters, digits, _ and -) and those of
 DeepSeek and Kimi (no reply without text or call; arguments parse to an object). A request that passes may
 still be refused for what no rule can see. Pure: nothing is sent, nothing is repaired.
@@ -118,7 +119,7 @@ def _order_faults(messages: Sequence[Message]) -> list[RequestFault]:
     faults = []
     if messages[0].side != "user":
         faults.append(RequestFault("first message not the user's", 0))
-    if messages[-1].side != "user":
+    if messages[-1].side != "user" and not any(_is_work(part) for part in messages[-1].parts):
         faults.append(RequestFault("last message not the user's", len(messages) - 1))
     return faults
 
@@ -166,8 +167,12 @@ def _reply_faults(number: int, message: Message, *, reasoning: bool) -> Iterator
         if isinstance(part, Text) and called:
             yield RequestFault("text behind a call", number)
         called = called or isinstance(part, Call)
-    if message.parts and isinstance(message.parts[-1], Reasoning):
+    if message.parts and isinstance(message.parts[-1], Reasoning) and not _is_work(message.parts[-1]):
         yield RequestFault("reasoning last", number)
+
+
+def _is_work(part: Part) -> bool:
+    return isinstance(part, Reasoning) and part.is_vendors_work
 
 
 def _pair_faults(messages: Sequence[Message]) -> Iterator[RequestFault]:

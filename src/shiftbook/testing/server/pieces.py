@@ -208,11 +208,15 @@ def written(value: object) -> str:
 
 
 def _said(block: Mapping[str, Any]) -> dict[str, Any]:
-    """A block without what is not content; a result's own blocks likewise. Inputs and schemas stay whole."""
+    """A block without what is not content; a result's own blocks and citations likewise, fields by name.
+
+    The official SDK gives fields in an order of its own, so none can mind. Inputs and schemas stay whole.
+    """
     said = {key: value for key, value in block.items() if value is not None and key not in _NOT_SAID}
-    for key in ("content", "output"):
+    for key in ("content", "output", "citations"):
         if isinstance(said.get(key), list):
-            said[key] = [_said(each) if isinstance(each, dict) else each for each in said[key]]
+            inner = [_said(each) if isinstance(each, dict) else each for each in said[key]]
+            said[key] = [dict(sorted(each.items())) if isinstance(each, dict) else each for each in inner]
     return said
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -312,5 +313,40 @@ def test_a3_a_tool_that_changed_while_its_server_was_away_is_not_called(tmp_path
             await box.refresh()
             new = {tool.name: tool for tool in box.tools}
             assert {name for name in tools if new[name] is not tools[name]} == {"count"}
+
+    run_async(main)
+
+
+def test_whoever_opens_a_toolbox_that_another_is_opening_gets_its_tools_too(tmp_path: Path) -> None:
+    """A worker's runs share their agent's toolbox, and open it in the same moment."""
+
+    async def main(ground: Desk) -> None:
+        box = McpTools(shop(tmp_path))
+
+        async def found() -> list[str]:
+            await box.open()
+            return [tool.name for tool in box.tools]
+
+        first, second = await asyncio.gather(found(), found())
+        assert first == second != []
+        await box.close()
+        await box.close()
+
+    run_async(main)
+
+
+def test_a_toolbox_that_its_first_user_gave_up_opening_is_opened_by_the_next(tmp_path: Path) -> None:
+    async def main(ground: Desk) -> None:
+        box = McpTools(shop(tmp_path))
+        first = asyncio.create_task(box.open())
+        await asyncio.sleep(0)
+        second = asyncio.create_task(box.open())
+        await asyncio.sleep(0)
+        first.cancel()
+        await asyncio.wait({first, second})
+        assert first.cancelled()
+        assert second.exception() is None
+        assert box.tools
+        await box.close()
 
     run_async(main)

@@ -7,7 +7,9 @@ next look; one that is away keeps its tools, and its calls say that it is away.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from types import TracebackType
 
 from shiftbook.clock import Clock, SystemClock
@@ -49,6 +51,7 @@ class McpTools:
         self._trusted = trusted
         self._connections: list[Connection] = []
         self._users = 0
+        self._turn: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
         self._tools: tuple[McpTool, ...] = ()
 
     @property
@@ -63,18 +66,32 @@ class McpTools:
 
     async def open(self) -> None:
         """Connect to all servers; once for each `close`. Raises `AgentUnusable`, and then nothing is open."""
-        self._users += 1
-        if self._users > 1:
-            return
+        async with (
+            self._one_at_a_time()
+        ):  # Who comes while another opens it has no tools before that is done.
+            if self._users == 0:
+                await self._connect()
+            self._users += 1
+
+    async def _connect(self) -> None:
+        connections: list[Connection] = []
         try:
             for server, repeat in self._make:
-                connection = Connection(server, repeat, self._clock, trusted=self._trusted)
-                self._connections.append(connection)
-                await connection.open()
+                connections.append(Connection(server, repeat, self._clock, trusted=self._trusted))
+                await connections[-1].open()
+            self._connections = connections
+            self._take()
         except BaseException:
-            await self.close()
+            self._connections = []
+            await _close(connections)
             raise
-        self._take()
+
+    def _one_at_a_time(self) -> asyncio.Lock:
+        """The lock of this loop: one toolbox may serve several loops, one after the other."""
+        loop = asyncio.get_running_loop()
+        if self._turn is None or self._turn[0] is not loop:
+            self._turn = loop, asyncio.Lock()
+        return self._turn[1]
 
     async def close(self) -> None:
         """Disconnect when nobody else has it open."""
@@ -82,8 +99,7 @@ class McpTools:
         if self._users:
             return
         connections, self._connections = self._connections, []
-        for connection in reversed(connections):
-            await connection.close()
+        await _close(connections)
 
     async def refresh(self) -> None:
         """Look again at the servers that have changed."""
@@ -114,6 +130,13 @@ class McpTools:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+async def _close(connections: Sequence[Connection]) -> None:
+    """Close all, the last first, whatever comes of one."""
+    async with AsyncExitStack() as stack:
+        for connection in connections:
+            stack.push_async_callback(connection.close)
 
 
 def _check(names: Sequence[str], policies: Mapping[str, Mapping[str, Repeat]]) -> None:

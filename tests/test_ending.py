@@ -168,3 +168,32 @@ def test_a_tool_that_fails_while_it_is_cut_off_is_nobodys_complaint() -> None:
         assert await complaints(act) == []
 
     asyncio.run(main())
+
+
+def test_whoever_is_cancelled_while_he_ends_a_task_leaves_nothing_that_asyncio_complains_of() -> None:
+    async def main() -> None:
+        complaints: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, told: complaints.append(told))
+        go = asyncio.Event()
+
+        async def dies_late() -> None:
+            with suppress(asyncio.CancelledError):
+                await go.wait()
+            await go.wait()
+            raise OSError("the disk")
+
+        task = asyncio.create_task(dies_late())
+        await asyncio.sleep(0)
+        ender = asyncio.create_task(end(task))
+        await asyncio.sleep(0)
+        ender.cancel()
+        await asyncio.wait({ender})
+        assert ender.cancelled()
+        go.set()
+        await asyncio.wait({task})
+        del task, ender
+        gc.collect()
+        await asyncio.sleep(0)
+        assert complaints == []
+
+    asyncio.run(main())

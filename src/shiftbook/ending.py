@@ -26,6 +26,7 @@ TELLINGS = 6
 
 async def end(task: asyncio.Future[Any]) -> bool:
     """Cancel a task and wait until it has ended, whatever comes of it; False when it was left behind."""
+    task.add_done_callback(_fetch)  # Whoever waits here may be cut off as well, before the task has ended.
     pause_s = AGAIN_S
     for _ in range(TELLINGS):
         if task.done():

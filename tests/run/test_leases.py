@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from shiftbook.providers.scripted import Scripted, call, fails, say
 from shiftbook.run.agent import Agent
 from shiftbook.run.book import Book
 from shiftbook.run.keeper import LeaseKeeper
-from shiftbook.run.loop import resume, start
+from shiftbook.run.loop import Run, resume, start
 from shiftbook.run.mail import post
 from shiftbook.testing.breaking import Changed
 from shiftbook.testing.crash import Crash, Dies, Seams
@@ -315,5 +316,71 @@ def test_a_renewal_that_waits_for_the_database_holds_nobody_up_in_the_end() -> N
         assert await asyncio.to_thread(waits.wait, PATIENCE_S)
         await asyncio.wait_for(asyncio.to_thread(keeper.end), PATIENCE_S)
         assert closed.is_set()
+
+    run_async(main)
+
+
+class Box:
+    """A toolbox that counts how often it is closed, and may fail to."""
+
+    tools = ()
+    stale = False
+
+    def __init__(self, fault: Exception | None = None) -> None:
+        self.closed, self.fault = 0, fault
+
+    async def open(self) -> None:
+        """Nothing is to be had."""
+
+    async def close(self) -> None:
+        self.closed += 1
+        if self.fault is not None:
+            raise self.fault
+
+    async def refresh(self) -> None:
+        """Nothing changes."""
+
+
+def test_a_toolbox_that_cannot_be_closed_leaves_neither_the_others_open_nor_the_lease_taken() -> None:
+    async def main(ground: Desk) -> None:
+        first, last = Box(), Box(OSError("the server does not answer"))
+        two = replace(agent([say("done")]), toolboxes=(first, last))
+        with pytest.raises(OSError, match="does not answer"):
+            async with await start(ground.store, two, "Begin.", run=RUN, clock=ground.clock) as run:
+                await run.finish()
+        assert (first.closed, last.closed) == (1, 1)
+        assert (await ground.store.leases.look(RUN)).holder is None
+
+    run_async(main)
+
+
+def test_who_has_lived_through_a_cancellation_is_told_of_a_lost_lease_as_any_other() -> None:
+    """A task keeps count of its cancellations: those from before want no end of this work."""
+
+    async def main(ground: Desk) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        handle: list[Run] = []
+
+        def script(request: Any) -> Any:
+            handle[0]._fence.fall(Fenced(RUN, 1, 2))
+            return call("wait", {})
+
+        @tool(repeat="safe")
+        async def wait() -> str:
+            """Wait for ever."""
+            await asyncio.get_running_loop().create_future()
+            return "never"
+
+        run = await start(ground.store, agent(script, tools=(wait,)), "Begin.", run=RUN, clock=ground.clock)
+        handle.append(run)
+        with pytest.raises(Fenced):
+            await run.finish()
+        assert task.cancelling() == 1, "what the fence told the task is taken back"
+        task.uncancel()
+        await run.close()
 
     run_async(main)

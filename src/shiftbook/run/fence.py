@@ -25,6 +25,7 @@ class Fence:
         self._task: asyncio.Task[object] | None = None
         self._fault: Fenced | None = None
         self._told = 0
+        self._cut = False
 
     def fall(self, fault: Fenced) -> None:
         """The lease was taken over. Called from whatever thread; what is at work ends with `fault`."""
@@ -38,7 +39,8 @@ class Fence:
     def _cut_off(self) -> None:
         for cancellation in self._desk.cancellations:
             cancellation.set()
-        if self._task is not None:
+        if self._task is not None and not self._cut:
+            self._cut = True
             self._task.cancel()
 
     def check(self) -> None:
@@ -57,8 +59,13 @@ class Fence:
                 raise self._fault
             yield
         except asyncio.CancelledError:
-            if self._fault is None or task.uncancel():
+            if self._fault is None or task.cancelling() - self._cut > self._told:
                 raise  # somebody else wants it to end as well
             raise self._fault from None
         finally:
             self._task = None
+            if (
+                self._cut
+            ):  # However the work ended: what was told to the task here counts for nothing after it.
+                self._cut = False
+                task.uncancel()

@@ -305,12 +305,14 @@ class Run:
     async def close(self) -> None:
         """End what is at work and give the lease back. What was staged and not committed did not happen."""
         self._closed = True
-        await self._leave(self._work)
-        if self._keeper is not None:
-            self._keeper.end()
-            self._keeper = None
-        await self._desk.index.close()
-        await let_go(self._desk.book.store, self._desk.agent, self._desk.book.lease)
+        try:
+            await self._leave(self._work)
+            if self._keeper is not None:
+                self._keeper.end()
+                self._keeper = None
+            await self._desk.index.close()
+        finally:
+            await let_go(self._desk.book.store, self._desk.agent, self._desk.book.lease)
 
     async def __aenter__(self) -> Run:
         return self

@@ -6,6 +6,7 @@ taken at the boundary of a turn or a dispatch and nowhere else.
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
 from shiftbook.clock import Clock
@@ -98,21 +99,18 @@ def fall_back(desk: Desk) -> None:
 
 async def open_toolboxes(agent: Agent) -> None:
     """Open what the agent's tools come from. Raises `AgentUnusable`, and then none is open."""
-    opened = 0
-    try:
+    async with AsyncExitStack() as opened:
         for box in agent.toolboxes:
             await box.open()
-            opened += 1
-    except BaseException:
-        for box in reversed(agent.toolboxes[:opened]):
-            await box.close()
-        raise
+            opened.push_async_callback(box.close)
+        opened.pop_all()
 
 
 async def close_toolboxes(agent: Agent) -> None:
-    """Close what `open_toolboxes` has opened."""
-    for box in reversed(agent.toolboxes):
-        await box.close()
+    """Close what `open_toolboxes` has opened: all of it, whatever comes of one."""
+    async with AsyncExitStack() as opened:
+        for box in agent.toolboxes:
+            opened.push_async_callback(box.close)
 
 
 async def let_go(store: Store, agent: Agent, lease: Lease | None) -> None:

@@ -59,6 +59,42 @@ def test_a_limit_that_the_servers_owner_set_for_everybody_does_not_break_off_wor
         asyncio.run(main(address))
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("default_transaction_isolation", "repeatable read"),
+        ("default_transaction_isolation", "serializable"),
+        ("synchronous_commit", "off"),
+    ],
+)
+def test_how_the_servers_owner_has_transactions_begin_is_not_how_ours_do(setting: str, value: str) -> None:
+    """Who waited for a lock must see what was committed before: under another isolation a wake that two
+    programs put in at once is there and cannot be seen, and each would look for it for ever."""
+    asked = f"SELECT current_setting('{setting}') AS now"
+
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue:
+            usual = {
+                "default_transaction_isolation": "read committed",
+                "synchronous_commit": "on",
+            }
+            ((now,),) = await queue.store.connections.run(lambda database: database.rows(asked))
+            async with queue.app.open_async():
+                told = await queue.app.connector.execute_query_one_async(asked)
+            assert [now, told["now"]] == [usual[setting]] * 2
+            await entered(queue, shop(), "one")
+            at_work = Worker(queue, load=lambda reference: shop())
+            await asyncio.wait_for(at_work.work(once=True), PATIENCE_S)
+            assert (at_work.counts.rested, at_work.counts.outages) == (1, 0)
+            await check(queue, "one")
+
+    with fresh_database() as address:
+        name = urlsplit(address).path.lstrip("/")
+        server = postgres.shared()
+        server.sql(server.address, f"ALTER DATABASE {name} SET {setting} = '{value}'")
+        asyncio.run(main(address))
+
+
 @contextlib.contextmanager
 def pooled(address: str, mode: str, folder: Path) -> Iterator[str]:
     """The address of a pgbouncer in front of a server; it is ended with the block."""

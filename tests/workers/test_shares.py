@@ -193,6 +193,30 @@ def test_a_toolbox_that_is_slow_to_open_holds_up_nobody_elses_claim_and_a_full_s
     on_postgres(main)
 
 
+def test_a_run_that_came_to_work_by_a_message_takes_no_place_from_those_that_still_wait() -> None:
+    """It was parked, and a message woke it when there was room: it is at work then, and waits for nothing."""
+
+    async def main(address: str) -> None:
+        middle = Middle()
+        async with queue_at(address) as queue:
+            await entered(queue, middle.agent, "first")
+            await entered(queue, middle.agent, "second")
+            fetched_all(address)
+            shares = Shares(per_agent=2)
+            busy = worker(queue, middle.agent, shares=shares)
+            for run in ("first", "second"):
+                await queue.park(run, f"agent {REFERENCE}", "full", 60_000)
+            wake = asyncio.create_task(busy.wake("first"))
+            await middle.reached()
+            assert await busy._gate.wake_all_parked(queue) == 1
+            assert fetched_all(address) == ["second"]
+            middle.go.set()
+            await asyncio.wait_for(wake, PATIENCE_S)
+            await busy._gate.close()
+
+    on_postgres(main)
+
+
 class SlowBox:
     """A toolbox that opens when a test lets it."""
 

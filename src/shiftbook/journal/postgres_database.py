@@ -36,7 +36,10 @@ POOLER_LOOKS = 3
 KNOWN_MAX = 4096
 """Runs about which a store remembers something before it forgets them all."""
 
-TIMEOUTS = f"""
+SETTINGS = f"""
+    set_config('default_transaction_isolation', 'read committed', false),
+    CASE current_setting('synchronous_commit')
+        WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END,
     set_config('statement_timeout', '{STATEMENT_MS}', false),
     set_config('lock_timeout', '{LOCK_MS}', false),
     set_config('idle_in_transaction_session_timeout', '{IDLE_MS}', false),
@@ -44,14 +47,13 @@ TIMEOUTS = f"""
     CASE WHEN current_setting('transaction_timeout', true) IS NOT NULL
         THEN set_config('transaction_timeout', '0', false) END
 """
-"""For a SELECT: ours in place of what the server's owner has set for everybody. A session that listens is
-idle for hours, and `transaction_timeout` (of PostgreSQL 17 and newer) ends a connection in its commit."""
+"""For a SELECT: ours in place of what the server's owner has set for everybody. Whoever waited for a lock has
+to see what was committed before. A session that listens is idle for hours, and `transaction_timeout` (of
+PostgreSQL 17 and newer) ends a connection in its commit."""
 
 _HELLO = f"""
-SELECT {TIMEOUTS},
+SELECT {SETTINGS},
     set_config('default_transaction_read_only', %s, false),
-    CASE current_setting('synchronous_commit')
-        WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END,
     current_setting('server_encoding'),
     pg_backend_pid(),
     pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from shiftbook.errors import BadInput, StoreUnusable
 from shiftbook.journal.postgres import PostgresStore
 from shiftbook.journal.postgres_connections import has_news
-from shiftbook.journal.postgres_database import TIMEOUTS, Database
+from shiftbook.journal.postgres_database import SETTINGS, Database
 from shiftbook.journal.postgres_inbox import put_in
 from shiftbook.journal.promises import InboxItem, Store
 from shiftbook.views import standing_of
@@ -197,7 +197,7 @@ class Queue:
     async def parked(self) -> list[str]:
         """The shares for which runs wait."""
         found = await self._rows(
-            f"SELECT DISTINCT share FROM {SCHEMA}.queued_runs WHERE share IS NOT NULL AND due IS NOT NULL", ()
+            f"SELECT DISTINCT share FROM {SCHEMA}.queued_runs WHERE share IS NOT NULL AND {_PARKED}", ()
         )
         return sorted(str(share) for (share,) in found)
 
@@ -209,7 +209,7 @@ class Queue:
     async def _unpark(
         self, database: Database, share: str, room: Callable[[Database], Awaitable[int]]
     ) -> int:
-        waits = f"FROM {SCHEMA}.queued_runs WHERE share = %s AND due IS NOT NULL"
+        waits = f"FROM {SCHEMA}.queued_runs WHERE share = %s AND {_PARKED}"
         if not await database.rows(f"SELECT 1 {waits} LIMIT 1", (share,)):
             return 0
         free = await room(database)
@@ -281,6 +281,9 @@ class Queue:
 
         return await self.store.connections.run(job, again=job)
 
+
+_PARKED = "due IS NOT NULL AND worker IS NULL"
+"""Of a run under a share: nobody has woken it, and no worker took it in for a message."""
 
 _TAKE = f"""
 UPDATE {SCHEMA}.queued_runs SET worker = %s, taken = clock_timestamp() WHERE run = %s
@@ -384,4 +387,4 @@ async def _configure(connection: AsyncConnection[Any]) -> None:
     # keep a job locked that nobody can take then.
     await connection.set_autocommit(True)
     # Not by `options` of the address, which poolers refuse.
-    await connection.execute(f"SELECT set_config('search_path', '{SCHEMA}', false), {TIMEOUTS}")
+    await connection.execute(f"SELECT set_config('search_path', '{SCHEMA}', false), {SETTINGS}")

@@ -300,20 +300,92 @@ def test_an_index_that_was_deleted_is_made_anew_by_the_next_process(tmp_path: Pa
     asyncio.run(on_file(path, work))
 
 
+def without_a_table(file: Path) -> None:
+    with sqlite3.connect(file) as other:
+        other.execute("DROP TABLE units")
+    other.close()
+
+
+def of_mixed_up_values(file: Path) -> None:
+    with sqlite3.connect(file) as other:
+        other.execute("UPDATE units SET said_more = x'010203', done_more = x'01'")
+    other.close()
+
+
+@pytest.mark.parametrize("breaks", [without_a_table, of_mixed_up_values])
+def test_a_damaged_index_is_made_anew_with_one_warning_and_the_run_goes_on_with_it(
+    tmp_path: Path, breaks: Any
+) -> None:
+    path, file = tmp_path / "journal.db", tmp_path / f"journal.db{SUFFIX}"
+
+    async def work(ground: Desk) -> None:
+        await talk(ground, [])
+        breaks(file)
+        seen: list[list[str]] = []
+
+        def answer(request: Any) -> Any:
+            seen.append(list(said(request)))
+            return say("Noted.")
+
+        scripted = agent(answer, **(CHAT | {"conversational": True}))
+        for number in (97, 98):
+            async with await resume(ground.store, RUN, scripted, chatter(number), clock=ground.clock) as run:
+                await run.finish()
+                for more in range(8):
+                    await run.say(chatter(more))
+                    await run.finish()
+                await run.say(QUESTION)
+                await run.finish()
+            assert told_back(seen[-1])
+        warned = [each.what for each in await ground.whats(RUN, Warned)]
+        assert [what for what in warned if "index" in what] == ["search index made anew"]
+        await ground.check(RUN)
+
+    asyncio.run(on_file(path, work))
+
+
+@pytest.mark.parametrize("breaks", [without_a_table, of_mixed_up_values])
+def test_an_index_that_is_damaged_while_it_is_open_is_made_anew(tmp_path: Path, breaks: Any) -> None:
+    path, file = tmp_path / "journal.db", tmp_path / f"journal.db{SUFFIX}"
+
+    async def work(ground: Desk) -> None:
+        seen: list[list[str]] = []
+
+        def answer(request: Any) -> Any:
+            seen.append(list(said(request)))
+            return say("Noted.")
+
+        scripted = agent(answer, **(CHAT | {"conversational": True}))
+        async with await start(ground.store, scripted, SECRET, run=RUN, clock=ground.clock) as run:
+            await run.finish()
+            for number in range(40):
+                await run.say(chatter(number))
+                await run.finish()
+            breaks(file)
+            await run.say(QUESTION)
+            await run.finish()
+        assert told_back(seen[-1])
+        warned = [each.what for each in await ground.whats(RUN, Warned)]
+        assert [what for what in warned if "index" in what] == ["search index made anew"]
+        await ground.check(RUN)
+
+    asyncio.run(on_file(path, work))
+
+
 def test_the_index_is_filled_by_batches_and_no_sooner() -> None:
     async def main(ground: Desk) -> None:
         async with await start(
             ground.store, agent(pages(30), **WORK), "Read.", run=RUN, clock=ground.clock
         ) as run:
             await run.finish()
-        warned: list[str] = []
+        warned: list[Any] = []
         opened: list[str] = []
 
-        def opens(store: Any) -> Any:
+        def opens(store: Any, *, anew: bool = False) -> Any:
             opened.append(store.name)
-            return open_index(store)
+            return open_index(store, anew=anew)
 
-        index = RunIndex(ground.store, RUN, warned.append, opens=opens)
+        index = RunIndex(ground.store, RUN, lambda *why: warned.append(why), opens=opens)
         await index.keep_up(FILL_LAG - 1)
         assert opened == []
         last = len(await ground.entries(RUN))
@@ -324,7 +396,7 @@ def test_the_index_is_filled_by_batches_and_no_sooner() -> None:
         assert len(opened) == 1
         await index.close()
         assert warned == []
-        idle = RunIndex(ground.store, RUN, warned.append, is_wanted=False, opens=opens)
+        idle = RunIndex(ground.store, RUN, lambda *why: warned.append(why), is_wanted=False, opens=opens)
         await idle.keep_up(10_000)
         assert len(opened) == 1
 

@@ -55,17 +55,23 @@ async def open_store(
     return await open_sqlite(_file(address), clock, commits=commits, create=create, read_only=read_only)
 
 
-def open_index(store: Store) -> Index | None:
+def open_index(store: Store, *, anew: bool = False) -> Index | None:
     """The search index that belongs to a store, made if need be; None where a kind of store has none.
 
     On a server it lies beside the journal and is asked over the store's own connections; the one of a SQLite
-    file is a file, and one of a store in memory ends with whoever opened it. Raises `StoreUnusable`, and
-    `StoreError` where the disk refuses.
+    file is a file, and one of a store in memory ends with whoever opened it. `anew` puts an empty one in the
+    place of such a file, which was found damaged; the tables of a server are refused to be. Raises
+    `StoreUnusable`, and `StoreError` where the disk refuses.
     """
     connections = getattr(store, "connections", None)
     if isinstance(connections, Connections):
+        if anew:
+            raise StoreUnusable(
+                f"{store.name}: the tables of the search index are not as Shiftbook made them; restore them "
+                "from a copy. What is in them is derived, so that all rows may be deleted."
+            )
         return PostgresIndex(connections)
-    return None if names_a_server(store.name) else sqlite_index.open_index(store.name)
+    return None if names_a_server(store.name) else sqlite_index.open_index(store.name, anew=anew)
 
 
 def _file(address: str) -> Address:

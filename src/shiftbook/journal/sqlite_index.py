@@ -16,7 +16,7 @@ from typing import Any
 
 import apsw
 
-from shiftbook.errors import StoreUnusable
+from shiftbook.errors import Damaged, StoreUnusable
 from shiftbook.journal.index import CANDIDATES, Candidates, Covered
 from shiftbook.journal.index_search import (
     Reading,
@@ -42,6 +42,9 @@ LAYOUT = 1
 
 APPLICATION_ID = 0x53687365
 """What marks a search index of ours: the letters "Shse"."""
+
+MIXED_UP = (struct.error, TypeError)
+"""What comes of reading values of another kind or length: SQLite hands them out from a damaged file."""
 
 BUSY_MS = 2_000
 TERMS_ASKED = 400
@@ -115,17 +118,17 @@ class SqliteIndex:
                 f"SELECT {_UNIT_COLUMNS} FROM units WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
                 (f"[{','.join(map(str, keys))}]",),
             )
-        names = {term.key: name for name, term in found.items()}
-        said_by, done_by = held_by(read, 0, chosen), held_by(read, 1, chosen)
-        words: dict[int, UnitWords] = {}
-        spans: dict[int, tuple[int, int]] = {}
-        for key, first, last, *row, said_more, done_more in rows:
-            unit = key & UNIT_MAX
-            spans[unit] = (first, last)
-            said = _counted_up(said_by.get(unit, {}), said_more, names)
-            done = _counted_up(done_by.get(unit, {}), done_more, names)
-            words[unit] = words_of_row(said, done, (row[0], row[1], row[2], row[3]))
-        return Candidates(statistics_of(sums, found), words, spans, tuple(chosen))
+            names = {term.key: name for name, term in found.items()}
+            said_by, done_by = held_by(read, 0, chosen), held_by(read, 1, chosen)
+            words: dict[int, UnitWords] = {}
+            spans: dict[int, tuple[int, int]] = {}
+            for key, first, last, *row, said_more, done_more in rows:
+                unit = key & UNIT_MAX
+                spans[unit] = (first, last)
+                said = _counted_up(said_by.get(unit, {}), said_more, names)
+                done = _counted_up(done_by.get(unit, {}), done_more, names)
+                words[unit] = words_of_row(said, done, (row[0], row[1], row[2], row[3]))
+            return Candidates(statistics_of(sums, found), words, spans, tuple(chosen))
 
     async def drop(self, run: str | None = None) -> None:
         with self._translated(), self._transaction():
@@ -140,6 +143,10 @@ class SqliteIndex:
             self._run("DELETE FROM runs WHERE run = ?", (run,))
 
     async def close(self) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        """Let go of the file at once."""
         self._connection.close(True)
 
     def _number(self, run: str) -> int:
@@ -226,30 +233,41 @@ class SqliteIndex:
             yield
         except DRIVER_ERRORS as error:
             raise translated(error, self._name, BUSY_MS) from None
+        except MIXED_UP:
+            raise Damaged(f"{self._name}: a value is not of the kind that was put in.") from None
 
 
-def open_index(target: str) -> SqliteIndex:
+def open_index(target: str, *, anew: bool = False) -> SqliteIndex:
     """Open the index of the journal at this path, making it if need be. `:memory:` ends with its connection.
 
-    An index of another layout, or one that is damaged, is made anew. Raises `StoreUnusable` when the file is
-    none of ours, which is then left as it is, or cannot be used.
+    An index of another layout, or one that is damaged, is made anew; with `anew` any index of ours is, for
+    damage that shows only in use. Who has the old file open goes on with it, apart from the new one. Raises
+    `StoreUnusable` when the file is none of ours, which is then left as it is, or cannot be used.
     """
     path = target if target.startswith(":memory:") else target + SUFFIX
     try:
-        return SqliteIndex(_opened(path), path)
+        index = SqliteIndex(_opened(path), path)
+        if not anew:
+            return index
+        index.leave()
+        _removed(path)
     except _NotOurs:
         raise StoreUnusable(
             f"{path} is no search index of Shiftbook; move it away, the index is made anew."
         ) from None
-    except (apsw.CorruptError, _OtherLayout):
-        for end in ("", "-wal", "-shm"):
-            Path(path + end).unlink(missing_ok=True)
+    except (apsw.CorruptError, apsw.SQLError, _OtherLayout):
+        _removed(path)
     except DRIVER_ERRORS as error:
         raise translated(error, path, BUSY_MS) from None
     try:
         return SqliteIndex(_opened(path), path)
     except DRIVER_ERRORS as error:
         raise translated(error, path, BUSY_MS) from None
+
+
+def _removed(path: str) -> None:
+    for end in ("", "-wal", "-shm"):
+        Path(path + end).unlink(missing_ok=True)
 
 
 class _OtherLayout(Exception):

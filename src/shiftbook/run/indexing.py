@@ -2,7 +2,8 @@
 
 It is opened when it is first wanted. It is brought forward a batch at a time where it lags by one, after a
 commit and before the next request, and at rest; before every search by what is missing, up to a batch. So
-what it does not know yet is newer than the turns that stand in a prompt. Where it cannot be opened or used
+what it does not know yet is newer than the turns that stand in a prompt. One that turns out to be damaged is
+made anew, once, and the run says so. Where it cannot be opened or used
 the run says so once and goes on without it: the `recall` tool reads the journal through instead, and code
 brings nothing back on its own.
 """
@@ -11,9 +12,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from shiftbook.errors import ShiftbookError
+from shiftbook.errors import Damaged, ShiftbookError
 from shiftbook.journal.index import CANDIDATES, Candidates, Covered, Index, fill
 from shiftbook.journal.open import open_index
 from shiftbook.journal.promises import Store
@@ -38,49 +39,57 @@ SHORT = 500
 TAIL_SHARE = 4
 """One part in so many of what a search gives back is kept for entries that the index does not know yet."""
 
+UNUSABLE = "search index unusable"
+MADE_ANEW = "search index made anew"
+"""The names of the two warnings."""
+
 T = TypeVar("T")
 
 
 class IndexLost(Exception):
-    """The index cannot be used; the message says why."""
+    """The index cannot be used; the message says why. `is_damaged`: what it holds is not what was put in."""
+
+    def __init__(self, why: str, *, is_damaged: bool = False) -> None:
+        super().__init__(why)
+        self.is_damaged = is_damaged
+
+
+class Opens(Protocol):
+    """Opens a store's index; `anew`, an empty one in the place of the one that there is."""
+
+    def __call__(self, store: Store, *, anew: bool = False) -> Index | None: ...
 
 
 class RunIndex:
-    """One run's way to the index of its journal. `warn` is told, once, that it cannot be used."""
+    """One run's way to the index of its journal. `warn` is told, each once, that it cannot be used and that
+    it was made anew: the warning's name and its detail."""
 
     def __init__(
         self,
         store: Store,
         run: str,
-        warn: Callable[[str], object],
+        warn: Callable[[str, str], object],
         *,
         is_wanted: bool = True,
-        opens: Callable[[Store], Index | None] = open_index,
+        opens: Opens = open_index,
     ) -> None:
         self._store, self._run, self._warn, self._opens = store, run, warn, opens
         self._is_wanted = is_wanted
         self._index: _Guarded | None = None
         self._is_lost = False
+        self._was_damaged = False
         self._looked_at = 0
         """The run's last position when the index was last brought forward."""
 
     async def keep_up(self, position: int, batches: int = 1) -> None:
         """Take in what is new where the index lags by a batch; `position` is the last one committed."""
-        if not self._is_wanted or position - self._looked_at < FILL_LAG:
-            return
-        try:
-            index = self._opened()
-            while index is not None and batches and await self._filled(index, position):
-                batches -= 1
-        except IndexLost as fault:
-            self._lose(fault)
+        if self._is_wanted and position - self._looked_at >= FILL_LAG:
+            await self._asked(lambda index: self._forward(index, position, batches), None)
 
     async def recall(self, want: WantRecall, measure: Measure) -> tuple[Found, ...]:
         """What comes back for a policy; nothing where there is no index."""
-        try:
-            index = self._opened()
-            if index is None:
-                return ()
+
+        async def found(index: Index) -> tuple[Found, ...]:
             await fill(index, self._store, self._run)
             return await recall(
                 index,
@@ -92,9 +101,8 @@ class RunIndex:
                 beside=want.beside,
                 shown=want.shown,
             )
-        except IndexLost as fault:
-            self._lose(fault)
-            return ()
+
+        return await self._asked(found, ())
 
     async def search(self, query: str, limit: int) -> list[int]:
         """The positions of entries about a query, the best first, whatever state the index is in.
@@ -102,18 +110,19 @@ class RunIndex:
         What it does not know yet is read through, and all of a journal that is short, or of which the index
         lacks much.
         """
-        try:
-            is_short = (await self._store.entries.head(self._run)).position <= SHORT
-            index = None if is_short else self._opened()
-            if index is not None and not await fill(index, self._store, self._run):
-                found = await search_index(index, self._store, self._run, query, limit)
-                known = (await index.covered(self._run)).position
-                newer = await search_words(self._store, self._run, query, limit, after=known)
-                kept = found[: limit - min(len(newer), max(1, limit // TAIL_SHARE))]
-                return [*kept, *newer[: limit - len(kept)]]
-        except IndexLost as fault:
-            self._lose(fault)
-        return await search_words(self._store, self._run, query, limit)
+
+        async def searched(index: Index) -> list[int] | None:
+            if await fill(index, self._store, self._run):
+                return None
+            found = await search_index(index, self._store, self._run, query, limit)
+            known = (await index.covered(self._run)).position
+            newer = await search_words(self._store, self._run, query, limit, after=known)
+            kept = found[: limit - min(len(newer), max(1, limit // TAIL_SHARE))]
+            return [*kept, *newer[: limit - len(kept)]]
+
+        is_short = (await self._store.entries.head(self._run)).position <= SHORT
+        found = None if is_short else await self._asked(searched, None)
+        return await search_words(self._store, self._run, query, limit) if found is None else found
 
     async def close(self) -> None:
         """Let go of it."""
@@ -121,19 +130,48 @@ class RunIndex:
         if index is not None:
             await index.close()
 
-    def _opened(self) -> _Guarded | None:
+    async def _asked(self, ask: Callable[[Index], Awaitable[T]], otherwise: T) -> T:
+        """What the index says, or `otherwise` where there is none; one that is damaged is made anew first."""
+        try:
+            try:
+                index = self._opened()
+                return otherwise if index is None else await ask(index)
+            except IndexLost as fault:
+                if not fault.is_damaged or self._was_damaged:
+                    raise
+                await self._made_anew(fault)
+                index = self._opened()
+                return otherwise if index is None else await ask(index)
+        except IndexLost as fault:
+            self._lose(fault)
+            return otherwise
+
+    async def _made_anew(self, fault: IndexLost) -> None:
+        self._was_damaged, self._looked_at = True, 0
+        index, self._index = self._index, None
+        if index is not None:
+            await index.close()
+        self._opened(anew=True)
+        log.warning("run %s has its search index made anew: %s", self._run, fault)
+        self._warn(MADE_ANEW, "It was damaged and is filled again; until then less is brought back.")
+
+    def _opened(self, *, anew: bool = False) -> _Guarded | None:
         if self._index is None and not self._is_lost:
             try:
-                index = self._opens(self._store)
+                index = self._opens(self._store, anew=anew)
             except (ShiftbookError, OSError) as fault:
-                raise IndexLost(str(fault)) from None
+                raise IndexLost(str(fault), is_damaged=isinstance(fault, Damaged)) from None
             if index is None:
                 self._is_lost = True  # This kind of store has none, which is no fault.
             else:
                 self._index = _Guarded(index)
         return self._index
 
-    async def _filled(self, index: _Guarded, position: int) -> bool:
+    async def _forward(self, index: Index, position: int, batches: int) -> None:
+        while batches and await self._filled(index, position):
+            batches -= 1
+
+    async def _filled(self, index: Index, position: int) -> bool:
         more = await fill(index, self._store, self._run)
         self._looked_at = (await index.covered(self._run)).position if more else position
         return more
@@ -141,7 +179,9 @@ class RunIndex:
     def _lose(self, fault: IndexLost) -> None:
         self._index, self._is_lost = None, True
         log.warning("run %s goes on without a search index: %s", self._run, fault)
-        self._warn(f"The search index cannot be used, so nothing is brought back by itself: {fault}")
+        self._warn(
+            UNUSABLE, f"The search index cannot be used, so nothing is brought back by itself: {fault}"
+        )
 
 
 class _Guarded:
@@ -175,4 +215,4 @@ async def _kept(asked: Awaitable[T]) -> T:
     try:
         return await asked
     except ShiftbookError as fault:
-        raise IndexLost(str(fault)) from None
+        raise IndexLost(str(fault), is_damaged=isinstance(fault, Damaged)) from None

@@ -57,7 +57,7 @@ class Setting:
         index = RunIndex(
             self.store,
             book.run,
-            lambda why: desk.note(Warned("search index unusable", why)),
+            lambda what, why: desk.note(Warned(what, why)),
             is_wanted=self.agent.recalls,
         )
         desk = Desk(

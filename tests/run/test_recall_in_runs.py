@@ -13,6 +13,7 @@ from shiftbook.entries import EpochOpened, ModelAsked, Recalled, Warned
 from shiftbook.journal.open import open_index, open_store
 from shiftbook.journal.sqlite_index import SUFFIX
 from shiftbook.providers.scripted import call, say
+from shiftbook.run.agent import Agent
 from shiftbook.run.indexing import FILL_LAG, RunIndex
 from shiftbook.run.limits import Limits
 from shiftbook.run.loop import resume, start
@@ -49,6 +50,16 @@ async def talk(ground: Desk, seen: list[list[str]], turns: int = 40, **changes: 
             await run.finish()
         await run.say(QUESTION)
         await run.finish()
+
+
+def listening(seen: list[list[str]]) -> Agent:
+    """Who answers the same to all, and keeps what was sent."""
+
+    def answer(request: Any) -> Any:
+        seen.append(list(said(request)))
+        return say("Noted.")
+
+    return agent(answer, **(CHAT | {"conversational": True}))
 
 
 def told_back(texts: list[str]) -> bool:
@@ -283,12 +294,7 @@ def test_an_index_that_was_deleted_is_made_anew_by_the_next_process(tmp_path: Pa
         assert file.exists()
         delete(tmp_path)
         seen: list[list[str]] = []
-
-        def answer(request: Any) -> Any:
-            seen.append(list(said(request)))
-            return say("Noted.")
-
-        scripted = agent(answer, **(CHAT | {"conversational": True}))
+        scripted = listening(seen)
         async with await resume(ground.store, RUN, scripted, chatter(99), clock=ground.clock) as run:
             await run.finish()
             await run.say(QUESTION)
@@ -322,12 +328,7 @@ def test_a_damaged_index_is_made_anew_with_one_warning_and_the_run_goes_on_with_
         await talk(ground, [])
         breaks(file)
         seen: list[list[str]] = []
-
-        def answer(request: Any) -> Any:
-            seen.append(list(said(request)))
-            return say("Noted.")
-
-        scripted = agent(answer, **(CHAT | {"conversational": True}))
+        scripted = listening(seen)
         for number in (97, 98):
             async with await resume(ground.store, RUN, scripted, chatter(number), clock=ground.clock) as run:
                 await run.finish()
@@ -350,12 +351,7 @@ def test_an_index_that_is_damaged_while_it_is_open_is_made_anew(tmp_path: Path, 
 
     async def work(ground: Desk) -> None:
         seen: list[list[str]] = []
-
-        def answer(request: Any) -> Any:
-            seen.append(list(said(request)))
-            return say("Noted.")
-
-        scripted = agent(answer, **(CHAT | {"conversational": True}))
+        scripted = listening(seen)
         async with await start(ground.store, scripted, SECRET, run=RUN, clock=ground.clock) as run:
             await run.finish()
             for number in range(40):

@@ -79,8 +79,8 @@ async def _measured(entries: int) -> list[dict[str, float | str]]:
     return rows
 
 
-def _refuse(reason: str) -> None:
-    raise AssertionError(reason)
+def _refuse(what: str, why: str) -> None:
+    raise AssertionError(f"{what}: {why}")
 
 
 async def _chat(store: Store, entries: int, words: Words) -> None:

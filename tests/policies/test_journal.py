@@ -225,6 +225,26 @@ def test_a_cold_cache_ends_the_epoch_only_where_the_prompt_gets_much_smaller():
     holds(shift)
 
 
+def test_a_cold_cache_counts_the_same_beside_a_large_fixed_part():
+    bare = begun()
+    large = Shift(Journal(), instructions="Do the work. " * 2_000)
+    for shift in (bare, large):
+        shift.gauge.turn_exact(shift.prompt)
+    fixed = large.prompt.fixed - bare.prompt.fixed
+    assert fixed > bare.mark
+    large.cap, large.mark = bare.cap + fixed, bare.mark + fixed
+    large.happen(said("Count the boxes of every yard."))
+    assert large.ask() is not None
+    at = []
+    for shift in (bare, large):
+        shift.gap_ms = 20 * TTL_MS
+        for _ in range(60):
+            worked(shift, shift.turn)
+        at.append([n for n, asked in enumerate(shift.asked) if isinstance(asked.choice, Rebuild)])
+        assert {asked.choice.reason for asked in rebuilds(shift)} == {"the cache is cold"}
+    assert at[0] == at[1]
+
+
 def test_after_a_rebuild_there_is_room_again_and_the_newest_turns_are_whole():
     shift = begun()
     for number in range(1, 200):

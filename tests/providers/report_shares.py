@@ -24,6 +24,7 @@ from tests.providers.wires import CHAT, WIRES, Wire
 
 RUN = "reports"
 TURNS, CAP = 120, 20_000
+CAPS = (6_000, 10_000, 20_000)
 ANSWERED = re.compile(r"^(\d+): done ", re.MULTILINE)
 ASKED = "[From the engine that keeps this run's journal, not from a person."
 
@@ -33,6 +34,7 @@ class ReportShares:
     """What the server billed. `reports` is pooled over the reports' requests, `least` the lowest."""
 
     wire: str
+    cap: int
     requests: int
     reports: float
     least: float
@@ -41,7 +43,7 @@ class ReportShares:
 
     def __str__(self) -> str:
         return (
-            f"{self.wire:17} {self.requests:3} requests for reports: {self.reports:6.1%} of their prompts "
+            f"{self.wire:17} cap {self.cap:6,} {self.requests:3} requests for reports: {self.reports:6.1%} of their prompts "
             f"cached, at least {self.least:6.1%}; of all prompts {self.whole:6.1%}"
         )
 
@@ -52,7 +54,7 @@ def asked_in(exchange: Exchange) -> str:
     return text[text.rindex(ASKED) :].replace("\\n", "\n") if ASKED in text else ""
 
 
-def measure(wire: Wire, turns: int = TURNS) -> ReportShares:
+def measure(wire: Wire, turns: int = TURNS, cap: int = CAP) -> ReportShares:
     """Run it, and read the server's bills."""
     taken = iter(range(turns))
 
@@ -67,12 +69,13 @@ def measure(wire: Wire, turns: int = TURNS) -> ReportShares:
         return reply if wire is CHAT else think(f"After step {turn} comes the next.", reply)
 
     with ProviderServer(answer) as server:
-        asyncio.run(_run(wire, server))
+        asyncio.run(_run(wire, server, cap))
         exchanges = server.exchanges
     counts = [(bool(asked_in(each)), each.count) for each in exchanges if each.count is not None]
     reports = [(bill.read, bill.prompt) for is_report, bill in counts if is_report]
     return ReportShares(
         wire.name,
+        cap,
         len(reports),
         sum(read for read, _ in reports) / sum(prompt for _, prompt in reports),
         min(read / prompt for read, prompt in reports),
@@ -81,7 +84,7 @@ def measure(wire: Wire, turns: int = TURNS) -> ReportShares:
     )
 
 
-async def _run(wire: Wire, server: ProviderServer) -> None:
+async def _run(wire: Wire, server: ProviderServer, cap: int) -> None:
     store = await open_store(":memory:")
     try:
         agent = Agent(
@@ -90,7 +93,7 @@ async def _run(wire: Wire, server: ProviderServer) -> None:
             instructions="Count every shelf, and say when all are counted. " * 40,
             tools=(count,),
             policy="journal",
-            cap=CAP,
+            cap=cap,
             report="model",
         )
         async with await start(store, agent, "Begin.", run=RUN) as run:
@@ -101,8 +104,8 @@ async def _run(wire: Wire, server: ProviderServer) -> None:
 
 
 def main() -> int:
-    """A line a wire; 1 where one is below 90%."""
-    found = [measure(wire) for wire in WIRES]
+    """A line for each wire and cap; 1 where one is below 90%."""
+    found = [measure(wire, cap=cap) for cap in CAPS for wire in WIRES]
     for each in found:
         sys.stdout.write(f"{each}\n")
     return int(any(each.least < 0.9 for each in found))

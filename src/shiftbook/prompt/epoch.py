@@ -125,8 +125,8 @@ class WantReport:
 
     It stands for everything from `first` to `last` that the new epoch does not show. `before` is the report
     that stood until now. Once it is written, as a `ReportWritten` among the fresh entries, the policy is
-    asked again. With `rewrite` the whole account is written anew, what `before` tells included; else its
-    lines are carried word for word or dropped.
+    asked again. With `rewrite` a model that writes it has `before` among its entries, and what it does not
+    write again is gone; else, and by rule, lines are carried word for word or dropped.
     """
 
     first: int

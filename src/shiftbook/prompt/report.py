@@ -68,13 +68,16 @@ def composed(
     written: Sequence[ReportLine] = (),
     known: Iterable[Entry] = (),
     writer: str = MECHANICAL,
+    is_anew: bool = False,
 ) -> tuple[What, ...]:
     """A report of the lines before it, of those a model has written, and of those told by rule, in its room.
 
-    `known` are entries that written lines may cite beside those that are wanted. What `by_rule` says of the
-    room holds here too.
+    `known` are entries that written lines may cite beside those that are wanted. Where the model wrote the
+    report before anew, only people's words are left of its lines. What `by_rule` says of the room holds here
+    too.
     """
     before = () if want.before is None else want.before.lines
+    before = tuple(line for line in before if is_persons(line)) if is_anew else before
     check = Check((*want.entries, *known), tallies, carried=before, written=written)
     sound, refused = check.sorted_out(written)
     lines = list(dict.fromkeys((*before, *sound, *told)))

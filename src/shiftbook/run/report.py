@@ -25,7 +25,7 @@ from shiftbook.entries import (
     ReportWritten,
     Warned,
 )
-from shiftbook.errors import ProviderFault
+from shiftbook.errors import Damaged, ProviderFault
 from shiftbook.messages import First, Reply, ReplyEvent, Request, TextDelta
 from shiftbook.policies.cold import TTL_MS
 from shiftbook.prompt.digest import start
@@ -55,6 +55,9 @@ PARTS_MAX = 8
 WRITTEN_SHARE = 0.6
 """What the model may fill of a report's room: the rest is for older lines and people's words."""
 
+REWRITTEN_SHARE = 0.8
+"""The same where it writes the report before anew: then only people's words stand beside its own."""
+
 FELL_BACK = "report by rule"
 """The name of the warning that a model has not told what it was to tell."""
 
@@ -76,8 +79,26 @@ async def write_report(desk: Desk, want: WantReport) -> ReportAsked | None:
     told = await _told(desk)
     asked, why = _next(desk, want, told)
     if asked is None:
-        _write(desk, want, told, why)
+        _write(desk, want, told, why, await _cited(desk, want, told))
     return asked
+
+
+async def _cited(desk: Desk, want: WantReport, told: Sequence[_Told]) -> list[Entry]:
+    """What the report before was made from, where it was to be written anew; what is gone is left out."""
+    before = _rewritten(desk, want)
+    if (
+        before is None
+        or want.before is None
+        or not any(before.position in each.asked.entries for each in told)
+    ):
+        return []
+    found: list[Entry] = []
+    for position in sorted({position for line in want.before.lines for position in line.cites}):
+        try:
+            found += await read_entries(desk.book.store, desk.book.run, position - 1, position)
+        except Damaged:
+            continue
+    return found
 
 
 async def _told(desk: Desk) -> list[_Told]:
@@ -113,9 +134,19 @@ def _next(desk: Desk, want: WantReport, told: Sequence[_Told]) -> tuple[ReportAs
         return None, "the last epoch held one request alone, and a model is not paid for a report a turn"
     if len(told) >= PARTS_MAX:
         return None, f"{PARTS_MAX} requests did not hold all that leaves the prompt"
-    chars = int(want.room * CHARS_PER_TOKEN * WRITTEN_SHARE)
+    before = _rewritten(desk, want)
+    if before is not None and before.position not in covered:
+        rest = sorted([*rest, before], key=lambda entry: entry.position)
+    chars = int(want.room * CHARS_PER_TOKEN * (WRITTEN_SHARE if before is None else REWRITTEN_SHARE))
     draft = ReportAsked((), agent.writer.name, chars, "", 0, desk.gauge.meter_in_use)
     return _through_prompt(desk, want, rest, draft) if agent.report == BY_MODEL else _alone(desk, rest, draft)
+
+
+def _rewritten(desk: Desk, want: WantReport) -> Entry | None:
+    """The report in the prompt that is to be written anew, if there is one."""
+    if not want.rewrite:
+        return None
+    return next((entry for entry in desk.prompt.shown.values() if entry.what == want.before), None)
 
 
 def _is_worth_it(desk: Desk, want: WantReport, rest: Sequence[Entry]) -> bool:
@@ -134,7 +165,8 @@ def _through_prompt(
         return None, "the agent has changed, so that its provider's cache holds nothing of the prompt"
     if desk.gap_ms is not None and desk.gap_ms > TTL_MS:
         return None, "the provider's cache has gone cold, so that the whole prompt would be paid for anew"
-    room = list_room(desk.agent.cap) + empty_request(gauge.measure, extends=True)
+    is_anew = _rewritten(desk, want) in rest
+    room = list_room(desk.agent.cap) + empty_request(gauge.measure, extends=True, is_anew=is_anew)
     room = min(room, desk.agent.cap - prompt.tokens - want.room)
     made = listing(draft, grouped(rest), gauge.measure, room)
     if made is None:
@@ -241,8 +273,8 @@ def _failed(desk: Desk, act: AskReport, part: Part[ReportAnswered], fault: Provi
 # --- writing -------------------------------------------------------------------------------------------
 
 
-def _write(desk: Desk, want: WantReport, told: Sequence[_Told], why: str) -> None:
-    """Stage the report of what the model has told, and of the rest by rule."""
+def _write(desk: Desk, want: WantReport, told: Sequence[_Told], why: str, cited: Sequence[Entry]) -> None:
+    """Stage the report of what the model has told, and of the rest by rule; `cited` is by the one before."""
     written: list[ReportLine] = []
     covered: set[int] = set()
     reasons = [why] if why else []
@@ -255,22 +287,27 @@ def _write(desk: Desk, want: WantReport, told: Sequence[_Told], why: str) -> Non
             covered.update(each.asked.entries)
     is_left = [e.position not in covered or isinstance(e.what, PersonSaid) for e in want.entries]
     rest = [entry for entry, left in zip(want.entries, is_left, strict=True) if left]
+    before = _rewritten(desk, want)
+    is_anew = before is not None and before.position in covered
+    shown = [entry for position, entry in desk.prompt.shown.items() if position in covered]
     report, *struck = composed(
         want,
         lines_by_rule(rest),
         desk.gauge.measure,
         sorted({key for key, _ in desk.knowledge.tallies}),
         written=written,
-        known=[entry for position, entry in desk.prompt.shown.items() if position in covered],
+        # An account is no source: what was written anew cites what the report before was made from.
+        known=[*(cited if is_anew else ()), *(e for e in shown if not isinstance(e.what, ReportWritten))],
         writer=told[0].asked.model if told else MECHANICAL,
+        is_anew=is_anew,
     )
     assert isinstance(report, ReportWritten)
     for what in (report, *struck):
         desk.note(what)
     for reason in dict.fromkeys(reasons):
         desk.note(Warned(FELL_BACK, f"What leaves the prompt is told by rule: {reason}."))
-    shown = {*report.lines, *(getattr(each, "line", None) for each in struck)}
-    if missing := len(set(written) - shown):
+    seen = {*report.lines, *(getattr(each, "line", None) for each in struck)}
+    if missing := len(set(written) - seen):
         detail = f"{missing} of {len(set(written))} lines of the report had no room in it."
         desk.note(Warned("report cut", detail))
 

@@ -10,10 +10,10 @@ TTL_MS = 300_000
 """Without a request for so long, a provider's cache counts as cold: Anthropic's and OpenAI's shorter life."""
 
 COLD_FACTOR = 2
-"""On a cold cache the epoch ends when the prompt is so many times the mark, both without the fixed part, which
-no new epoch makes smaller. Sooner would cost more than it spares: 1.25 gave .946 of all tokens cached and .940
-with a life of five minutes, 2.4 gave .954 and .930, over 18 recorded sessions of 138 to 288 requests, policy
-`journal`, cap 40,000 and mark 16,000, 2026-11."""
+"""On a cold cache the epoch ends when the prompt is so many times the mark, both without the fixed part,
+which no new epoch makes smaller. Sooner would cost more than it spares: 1.25 gave .946 of all tokens cached
+and .940 with a life of five minutes, 2.4 gave .954 and .930, over 18 recorded sessions of 138 to 288
+requests, policy `journal`, cap 40,000 and mark 16,000, 2026-11."""
 
 
 def is_cold(prompt: EpochPrompt, fitted: Fitted, budget: Budget) -> bool:

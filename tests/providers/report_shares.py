@@ -43,8 +43,8 @@ class ReportShares:
 
     def __str__(self) -> str:
         return (
-            f"{self.wire:17} cap {self.cap:6,} {self.requests:3} requests for reports: {self.reports:6.1%} of "
-            f"their prompts cached, at least {self.least:6.1%}; of all prompts {self.whole:6.1%}"
+            f"{self.wire:17} cap {self.cap:6,} {self.requests:3} requests for reports: {self.reports:6.1%} "
+            f"of their prompts cached, at least {self.least:6.1%}; of all prompts {self.whole:6.1%}"
         )
 
 

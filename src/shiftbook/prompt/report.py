@@ -2,8 +2,9 @@
 
 A person's words come first, dated and in quotes; a turn is one line: the beginning of the reply, what was
 called with what, the beginning of each answer, and the names in it (paths, ids, numbers) that the beginning
-does not show. Every line cites its entries. Lines of the report before it are carried word for word or
-dropped, never shortened or told again; within the room, persons' words go last and the oldest turns first.
+does not show. Names of results that none of this tells stand behind it (`seen_names`). Every line cites its
+entries. Lines of the report before it are carried word for word or dropped, never shortened or told again;
+within the room, persons' words go last and the oldest turns first.
 
 Refused: any judgement of meaning, and any word that is not in the entries.
 """
@@ -23,13 +24,15 @@ from shiftbook.entries import (
     ReportWritten,
     What,
 )
-from shiftbook.messages import Call
+from shiftbook.messages import Call, Text
 from shiftbook.prompt import wording
+from shiftbook.prompt.cut import plain_text
 from shiftbook.prompt.epoch import Measure, WantReport
 from shiftbook.prompt.fidelity import fault, names_in, tally_fault
 from shiftbook.prompt.overreach import is_persons, overreach
 from shiftbook.prompt.quoting import ARGUMENT_CHARS, arguments_told, quoted
 from shiftbook.prompt.render import calls_of, render_entry
+from shiftbook.prompt.seen_names import SeenNames, is_seen, size_of
 from shiftbook.prompt.told import entry_text, quoted_name, stamp
 
 MECHANICAL = "mechanical"
@@ -46,6 +49,9 @@ CALLS_MAX = 8
 
 PERSONS_SHARE = 2
 """One part in so many of the room is kept for persons' words while turns compete for it."""
+
+NAMES_SHARE = 2
+"""One part in so many of it is what names of results may take."""
 
 CHARS_PER_TOKEN = 4
 ROOM_TRIES = 12
@@ -80,10 +86,12 @@ def composed(
     before = tuple(line for line in before if is_persons(line)) if is_anew else before
     check = Check((*want.entries, *known), tallies, carried=before, written=written)
     sound, refused = check.sorted_out(written)
-    lines = list(dict.fromkeys((*before, *sound, *told)))
+    lines = list(dict.fromkeys((*(line for line in before if not is_seen(line)), *sound, *told)))
     chars = want.room * CHARS_PER_TOKEN
+    # A model that has written has chosen what to name.
+    names = SeenNames(() if sound else want.entries, filter(is_seen, before))
     for _ in range(ROOM_TRIES):
-        kept, struck = check.sorted_out(_within(lines, chars))
+        kept, struck = check.sorted_out(_with_names(lines, names, chars))
         report = ReportWritten(want.first, want.last, kept, writer if sound else MECHANICAL)
         if report_tokens(report, measure) <= want.room:
             return (report, *refused, *struck)
@@ -157,9 +165,9 @@ def lines_by_rule(entries: Sequence[Entry]) -> list[ReportLine]:
             case PersonSaid():
                 lines.append(_persons(entry, entry.what))
             case ModelAnswered():
-                lines.append(_turn(entry, answers))
+                lines.append(_turn(entry, entry.what, answers))
             case ModelInterrupted():
-                words = quoted(entry_text(entry), REPLY_CHARS)
+                words = quoted(_words_of(entry.what), REPLY_CHARS)
                 text = f"{stamp(entry.at_ms)}, the model began {words} and was cut off"
                 lines.append(ReportLine(text, (entry.position,)))
     return lines
@@ -171,9 +179,9 @@ def _persons(entry: Entry, what: PersonSaid) -> ReportLine:
     return ReportLine(text, (entry.position,))
 
 
-def _turn(entry: Entry, answers: Mapping[str, Entry]) -> ReportLine:
+def _turn(entry: Entry, what: ModelAnswered, answers: Mapping[str, Entry]) -> ReportLine:
     calls = calls_of(entry)
-    said = "\n".join(line for line in entry_text(entry).split("\n") if not line.startswith("[call "))
+    said = _words_of(what)
     pieces = [f"the model said {quoted(said, REPLY_CHARS)}"] if said.strip() else []
     cites = [entry.position]
     for call in calls[:CALLS_MAX]:
@@ -184,6 +192,11 @@ def _turn(entry: Entry, answers: Mapping[str, Entry]) -> ReportLine:
     if len(calls) > CALLS_MAX:
         pieces.append("and further calls")
     return ReportLine(f"{stamp(entry.at_ms)}, {'; '.join(pieces) or 'the model said nothing'}", tuple(cites))
+
+
+def _words_of(what: ModelAnswered | ModelInterrupted) -> str:
+    """What the reply says, without its calls and without what a recording lacks of it."""
+    return "\n".join(plain_text(part.text) for part in what.parts if isinstance(part, Text))
 
 
 def _called(call: Call, answer: Entry | None) -> str:
@@ -201,9 +214,16 @@ def _called(call: Call, answer: Entry | None) -> str:
 # --- room ----------------------------------------------------------------------------------------------
 
 
+def _with_names(lines: Sequence[ReportLine], names: SeenNames, chars: int) -> list[ReportLine]:
+    """The lines that fit beside names of results, and behind them the names that they do not tell."""
+    share = chars // NAMES_SHARE
+    shown = _within(lines, chars - sum(map(size_of, names.lines(share))))
+    return [*shown, *names.lines(share, beside=shown)]
+
+
 def _within(lines: Sequence[ReportLine], chars: int) -> list[ReportLine]:
     """The lines that fit: persons' words up to their share, then turns, the newest first of each."""
-    sizes = [len(wording.report_line(line.text, line.cites)) + 1 for line in lines]
+    sizes = [size_of(line) for line in lines]
     chosen: set[int] = set()
     left = chars
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from shiftbook import canonical
 from shiftbook.entries import Entry, PersonSaid, ReportLine
@@ -32,6 +33,7 @@ _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _NUMBER = re.compile(
     r"(?<![\w.])[+-]?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)|\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?", re.ASCII
 )
+_PLAIN_NUMBER = re.compile(r"[+-]?[\d.]+")
 # Each begins where a word does, so that a text of one long word is not tried from every letter.
 _PATH = re.compile(
     r"(?<![\w.@+~-])(?:[\w.@+~-]*(?:/[\w.@+-]+)+|[\w@+-]+(?:\.[\w@+-]+)*\.[a-z]\w{0,5}\b)", re.ASCII
@@ -105,15 +107,27 @@ class Held:
             words = plain_text(entry_text(entry))
             texts += [words, canonical.encode(words), stamp(entry.at_ms)]
         self._text = _dated("\n".join(texts)).lower()
-        self._numbers = {_normal(found[0]) for found in _NUMBER.finditer(self._text)}
 
     def holds(self, name: str) -> bool:
-        """Whether a normalised name is there."""
-        if name in self._numbers:
-            return True
-        if re.fullmatch(r"[+-]?[\d.]+", name):
-            return False
-        return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self._text) is not None
+        """Whether a normalised name is there, as a whole word where it is no number."""
+        if _PLAIN_NUMBER.fullmatch(name):
+            return name in self._numbers
+        # A pattern for each name would cost more to make than to look for.
+        at = self._text.find(name)
+        while at >= 0:
+            before, behind = self._text[at - 1 : at], self._text[at + len(name) : at + len(name) + 1]
+            if not _is_of_word(before) and not _is_of_word(behind):
+                return True
+            at = self._text.find(name, at + 1)
+        return False
+
+    @cached_property
+    def _numbers(self) -> frozenset[str]:
+        return frozenset(_normal(found[0]) for found in _NUMBER.finditer(self._text))
+
+
+def _is_of_word(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
 
 
 def _normal(name: str) -> str:

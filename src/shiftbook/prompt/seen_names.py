@@ -63,11 +63,16 @@ class SeenNames:
             elif isinstance(entry.what, ModelAnswered):
                 asked.update(names_of(plain_text(entry_text(entry))))
         heaviest = sorted(last.keys() - asked, key=lambda name: (-weights[name], -last[name], name))
+        self._beside: dict[ReportLine, list[str]] = {}
         self.fresh = tuple((name, last[name]) for name in heaviest)
 
     def lines(self, chars: int, beside: Iterable[ReportLine] = ()) -> list[ReportLine]:
         """Lines within so many characters, what leaves now first; no name that the lines `beside` tell."""
-        told = {name for line in beside for name in names_of(line.text)}
+        told: set[str] = set()
+        for line in beside:
+            if line not in self._beside:
+                self._beside[line] = names_of(line.text)
+            told.update(self._beside[line])
         fresh = self._fresh(chars // FRESH_SHARE if self.older else chars, told)
         told.update(name for line in fresh for name in told_by(line))
         left = chars - sum(map(size_of, fresh))

@@ -60,7 +60,7 @@ def test_what_is_no_name_and_what_calls_and_lines_tell_has_no_place_among_them()
 def test_older_names_are_carried_word_for_word_while_they_fit_and_newer_ones_come_first():
     reports: list[ReportWritten] = []
     at = 0
-    before = None
+    before: ReportWritten | None = None
     for part in range(8):
         whats = []
         for number in range(6):
@@ -68,10 +68,11 @@ def test_older_names_are_carried_word_for_word_while_they_fit_and_newer_ones_com
             whats += looked(part * 6 + number, names)
         made = tuple(Entry(at + place, 0, 1, what) for place, what in enumerate(whats, 1))
         at = made[-1].position
-        before, *struck = by_rule(WantReport(1, at, made, before, 800), measure)
-        assert isinstance(before, ReportWritten)
+        report, *struck = by_rule(WantReport(1, at, made, before, 800), measure)
+        assert isinstance(report, ReportWritten)
         assert struck == []
-        reports.append(before)
+        reports.append(report)
+        before = report
     lines = [[line for line in report.lines if is_seen(line)] for report in reports]
     for older, newer in pairwise(lines):
         carried = [line for line in newer if line in older]
@@ -106,7 +107,7 @@ def test_a_line_tells_nothing_of_what_a_recording_lacks():
 WORDS = st.sampled_from(
     [
         "src/a/b_c.py",
-        "/srv/2024/01/02",
+        "/yard/2024/01/02",
         "~/x_y",
         "camelCase",
         "snake_case_7",

@@ -241,7 +241,7 @@ def test_a_cold_cache_counts_the_same_beside_a_large_fixed_part():
         for _ in range(60):
             worked(shift, shift.turn)
         at.append([n for n, asked in enumerate(shift.asked) if isinstance(asked.choice, Rebuild)])
-        assert {asked.choice.reason for asked in rebuilds(shift)} == {"the cache is cold"}
+        assert {rebuild(asked).reason for asked in rebuilds(shift)} == {"the cache is cold"}
     assert at[0] == at[1]
 
 

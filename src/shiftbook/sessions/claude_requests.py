@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from shiftbook.economics.usage_forms import anthropic, anthropic_passes
 from shiftbook.sessions.claude_lines import glance
-from shiftbook.sessions.claude_settings import ClaudeSettings, blocks_of
+from shiftbook.sessions.claude_settings import ClaudeSettings, blocks_of, parts_of
 from shiftbook.sessions.loose import inner, stamp_ms, text, whole
 from shiftbook.sessions.normal import RecordedUsage
 from shiftbook.sessions.requests import Kind, RecordedRequests
@@ -160,8 +160,9 @@ class _File:
         if model == "<synthetic>" or value.get("isApiErrorMessage") is True:
             return
         self._lines[side] += 1
+        parts = parts_of(message)
         if not side:
-            self._settings.reply(value, line)
+            self._settings.reply(value, parts, line)
         request, message_id = text(value, "requestId"), text(message, "id")
         if request is not None:
             key = f"request {request}"
@@ -181,7 +182,7 @@ class _File:
                 agent=text(value, "agentId"),
                 side=side,
             )
-        found.blocks += blocks_of(value)
+        found.blocks += blocks_of(parts)
         usage = inner(message, "usage")
         if usage:
             found.usage = usage

@@ -12,10 +12,10 @@ began anew and made its instructions again. What else a client may have changed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from shiftbook.sessions.loose import inner, text
+from shiftbook.sessions.loose import inner
 
 COMMAND = "<command-message>"
 """How a command opens that is sent to the model; one that the program answers itself opens as in LOCAL."""
@@ -55,21 +55,26 @@ class ClaudeSettings:
             return
         self._stretches.append(_Stretch(line, words.startswith(COMMAND)))
 
-    def reply(self, value: Mapping[str, object], line: int) -> None:
-        """A model's line."""
+    def reply(self, value: Mapping[str, object], parts: Sequence[Mapping[str, object]], line: int) -> None:
+        """A model's line, and its parts."""
         self._seen(value, line)
         if self._left:
             self._restarts.append(line - 1)
             self._left = False
-        for kind, name in _parts(value):
-            self._stretches[-1].replies = True
-            self._stretches[-1].reasoned |= kind in ("thinking", "redacted_thinking")
-            if kind == "tool_use" and name == SKILL_TOOL:
-                self._stretches.append(_Stretch(line, True))
+        for part in parts:
+            kind, stretch = part.get("type"), self._stretches[-1]
+            stretch.replies = True
+            if kind == "tool_use":
+                if part.get("name") == SKILL_TOOL:
+                    self._stretches.append(_Stretch(line, True))
+            elif kind in ("thinking", "redacted_thinking"):
+                stretch.reasoned = True
 
     def _seen(self, value: Mapping[str, object], line: int) -> None:
-        version = text(value, "version")
-        if version is not None and self._version not in (None, version):
+        version = value.get("version")
+        if version == self._version or not isinstance(version, str):
+            return
+        if self._version is not None:
             self._restarts.append(line - 1)
         self._version = version or self._version
 
@@ -88,13 +93,12 @@ class ClaudeSettings:
                 yield each.line, on
 
 
-def blocks_of(value: Mapping[str, object]) -> int:
-    """Content blocks that a model's line puts into the next prompt: its own, and an answer for each call."""
-    return sum(2 if kind == "tool_use" else 1 for kind, _ in _parts(value))
+def parts_of(message: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """The parts of a message; none where it is no list."""
+    content = message.get("content")
+    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
 
-def _parts(value: Mapping[str, object]) -> Iterator[tuple[str | None, str | None]]:
-    content = inner(value, "message").get("content")
-    for part in content if isinstance(content, list) else ():
-        if isinstance(part, dict):
-            yield text(part, "type"), text(part, "name")
+def blocks_of(parts: Sequence[Mapping[str, object]]) -> int:
+    """Content blocks that a model's parts put into the next prompt: its own, and an answer for each call."""
+    return sum(2 if part.get("type") == "tool_use" else 1 for part in parts)

@@ -124,9 +124,18 @@ def test_the_cache_is_checked_against_the_recording(tmp_path: Path) -> None:
     ran = run(tmp_path, "measure", "garden.jsonl", "--check-cache", "--json")
     (told,) = ran.json["sessions"]
     assert (told["hits"], told["false"], told["unseen"]) == (1, 0, 1)
-    assert ran.json["all"] == {"sessions": 1, "near": 0, "misses": 2, "precision": 1.0, "recall": 0.5}
+    assert ran.json["all"] == {
+        "sessions": 1,
+        "near": 0,
+        "misses": 2,
+        "precision": 1.0,
+        "recall": 0.5,
+        "not_foreseen": {"unknown": 1},
+        "false_alarms": {},
+    }
     shown = run(tmp_path, "measure", "garden.jsonl", "--check-cache").out
     assert "Recorded misses: 2; predicted with precision 1.000 and recall 0.500." in shown
+    assert "garden.jsonl: 1 miss not foreseen: of which the file tells nothing." in shown
 
 
 def test_the_page_is_written_and_says_the_same(tmp_path: Path) -> None:

@@ -41,7 +41,9 @@ def reply(
     }
 
 
-def said(text: str = "Plan the garden.", minute: float = 0, **more: Any) -> dict[str, Any]:
+def said(
+    text: str | list[dict[str, Any]] = "Plan the garden.", minute: float = 0, **more: Any
+) -> dict[str, Any]:
     """A person's line."""
     at = (START + timedelta(minutes=minute)).isoformat()
     message = {"role": "user", "content": text}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from shiftbook.cli.chart import text_chart
 from shiftbook.cli.output import line, table
 from shiftbook.cli.words import count
+from shiftbook.measure.causes import told_of_alarms, told_of_misses
 from shiftbook.measure.predict import NEAR, Held, check_sums, reasons
 from shiftbook.measure.session import Measured, prompt_tokens, usage_share
 from shiftbook.measure.told import OUTPUT_CUT, cached_share, labels, pooled_cost, share_sentence, usd, verdict
@@ -102,8 +103,8 @@ def tell_checks(held: Sequence[tuple[RecordedRequests, Held]]) -> None:
             _share(each.predicted),
             "?" if each.off is None else f"{each.off:+.2f}",
             f"{each.hits:,}",
-            f"{each.false:,}",
-            f"{each.unseen:,}",
+            f"{len(each.false):,}",
+            f"{len(each.unseen):,}",
         )
         for name, (_, each) in zip(names, held, strict=True)
     ]
@@ -118,6 +119,12 @@ def tell_checks(held: Sequence[tuple[RecordedRequests, Held]]) -> None:
     for name, (_, each) in zip(names, held, strict=True):
         for reason in reasons(each):
             line(f"{name}: {reason}.")
+    unseen = [failure for _, each in held for failure in each.unseen]
+    false = [failure for _, each in held for failure in each.false]
+    if len(held) > 1 and unseen:
+        line(f"In all {told_of_misses(unseen)}.")
+    if len(held) > 1 and false:
+        line(f"In all {told_of_alarms(false)}.")
 
 
 def _growth_lines(measured: Measured) -> list[tuple[str, str]]:

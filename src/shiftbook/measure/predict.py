@@ -3,14 +3,14 @@
 Each branch is played through the vendor's rule as a prompt that grows at its end: a fixed part, one block a
 request. A fall of less than a fifth takes from the end what no marker had kept (reasoning that is not sent
 again); a greater one keeps the fixed part alone (a compaction). Another model shares nothing. Where the
-reader of a format marks that reasoning was switched or that the program began anew, the messages are lost and
-the fixed part stays; the blocks of a reply count for how far the vendor looks back. What was read from the
-cache is never looked at: of usage only the size of each prompt and, once a session, how long writes were to
-live.
+reader of a format marks that reasoning was switched or that the program began anew, the messages are lost.
+Tools and instructions stay then, but sizes do not tell how large they are: the fixed part holds the first
+message as well, into which clients put what they know of the project (anthropics/claude-code#47098). So
+nothing is counted as read. The blocks of a reply count for how far the vendor looks back. What was read from
+the cache is never looked at: of usage only the size of each prompt and, once a session, how long writes were
+to live.
 
-The truth, by recorded usage alone, is `warmth.is_missed`. Three things make a prediction fail, and are told
-apart by the recording: the client changed what stands near the front of its prompt (`changed`), the cache
-held longer than the vendor promises (`outlived`), and the rest (`other`).
+The truth, by recorded usage alone, is `warmth.is_missed`; why a prediction fails is told by `causes`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,18 @@ from shiftbook.economics.cache import Serving
 from shiftbook.economics.cache_request import CacheBlock, CacheRequest, Ttl, four_markers
 from shiftbook.economics.cache_rules import MarkerRule
 from shiftbook.economics.cache_vendors import CLAUDE_LARGEST_MINIMUM, cache_rule
+from shiftbook.measure.causes import (
+    Failure,
+    cause_of_alarm,
+    cause_of_miss,
+    counted,
+    failure_rows,
+    told_of_alarms,
+    told_of_misses,
+)
 from shiftbook.measure.growth import COLLAPSED, growth_of
-from shiftbook.measure.series import Point, Series, recorded_life
-from shiftbook.measure.warmth import LIFE_DEFAULT, LIFE_MS, is_missed, pause_ms
+from shiftbook.measure.series import Series, recorded_life
+from shiftbook.measure.warmth import LIFE_DEFAULT, is_missed, pause_ms
 from shiftbook.messages import Json
 from shiftbook.sessions.requests import RecordedRequests
 
@@ -36,19 +45,15 @@ NEAR = 3.0
 class Held:
     """Prediction against recording, over the requests whose reads are recorded.
 
-    `hits`: misses that were predicted; `false`: predicted and not there; `unseen`: there and not predicted,
-    `changed` of them with the fixed part still read or less, within the cache's life and on a growing
-    prompt. `outlived` of the false ones read the whole prompt after the life had ended.
+    `hits`: misses that were predicted; `unseen`: there and not predicted; `false`: predicted and not there.
     """
 
     requests: int
     recorded: float | None
     predicted: float | None
     hits: int
-    false: int
-    unseen: int
-    changed: int
-    outlived: int
+    unseen: tuple[Failure, ...]
+    false: tuple[Failure, ...]
     life: str
 
     @property
@@ -91,7 +96,9 @@ def held_against(branches: Sequence[Series]) -> Held:
     """Predict a session's cache and compare it with what was recorded."""
     life = recorded_life(point.row for each in branches for point in each.points) or LIFE_DEFAULT
     reads = predicted_reads(branches, life)
-    hits = false = unseen = changed = outlived = requests = recorded = predicted = prompt = 0
+    hits = requests = recorded = predicted = prompt = 0
+    unseen: list[Failure] = []
+    false: list[Failure] = []
     for series in branches:
         for number, point in enumerate(series.points):
             if point.read is None:
@@ -101,36 +108,45 @@ def held_against(branches: Sequence[Series]) -> Held:
             recorded, predicted = recorded + point.read, predicted + guess
             if not number:
                 continue
-            before = series.points[number - 1]
-            was, said = is_missed(before.prompt, point.read), is_missed(before.prompt, guess)
+            before = series.points[number - 1].prompt
+            was, said = is_missed(before, point.read), is_missed(before, guess)
             hits += was and said
-            false += said and not was
-            unseen += was and not said
-            changed += was and not said and _is_alive(before, point, life)
-            outlived += said and not was and not _is_alive(before, point, life)
+            if was and not said:
+                unseen.append(_failure(series, number, guess, cause_of_miss(series, number, life)))
+            if said and not was:
+                false.append(_failure(series, number, guess, cause_of_alarm(series, number, life)))
     return Held(
         requests=requests,
         recorded=recorded / prompt if prompt else None,
         predicted=predicted / prompt if prompt else None,
         hits=hits,
-        false=false,
-        unseen=unseen,
-        changed=changed,
-        outlived=outlived,
+        unseen=tuple(unseen),
+        false=tuple(false),
         life=life,
     )
 
 
-def _is_alive(before: Point, after: Point, life: str) -> bool:
-    pause = pause_ms(before, after)
-    return pause is None or pause < LIFE_MS[life]
+def _failure(series: Series, number: int, guess: int, cause: str) -> Failure:
+    before, after = series.points[number - 1 : number + 1]
+    return Failure(
+        branch=series.branch,
+        at=number + 1,
+        line=after.row.line,
+        at_ms=after.at_ms,
+        pause_ms=pause_ms(before, after),
+        before=before.prompt,
+        prompt=after.prompt,
+        read=after.read or 0,
+        predicted=guess,
+        cause=cause,
+    )
 
 
 def _prompts(series: Series) -> list[tuple[CacheBlock, ...]]:
     """Each request of a branch as blocks: the fixed part, then what every request added."""
     sizes = [point.prompt for point in series.points]
     fixed = round(growth_of(series).fixed or 0) if sizes else 0
-    start = CacheBlock(f"{series.branch} fixed", min([fixed, *sizes]), "system")
+    start = CacheBlock(f"{series.branch} fixed", min([fixed, *sizes]))
     blocks: list[CacheBlock] = [start]
     told: list[tuple[CacheBlock, ...]] = []
     for number, size in enumerate(sizes):
@@ -177,38 +193,37 @@ def check_row(session: RecordedRequests, held: Held) -> dict[str, Json]:
         "predicted_share": held.predicted,
         "off_points": held.off,
         "hits": held.hits,
-        "false": held.false,
-        "unseen": held.unseen,
-        "reasons": reasons(held),
+        "false": len(held.false),
+        "unseen": len(held.unseen),
+        "not_foreseen": failure_rows(held.unseen),
+        "false_alarms": failure_rows(held.false),
+        "reasons": list(reasons(held)),
     }
 
 
 def check_sums(all_held: Sequence[Held]) -> dict[str, Json]:
-    """Over all sessions: how many lie within NEAR points, and precision and recall of the misses."""
-    hits, false, unseen = (
-        sum(getattr(each, name) for each in all_held) for name in ("hits", "false", "unseen")
-    )
+    """Over all sessions: how many lie within NEAR points, precision and recall of the misses, every cause."""
+    hits = sum(each.hits for each in all_held)
+    unseen = [failure for each in all_held for failure in each.unseen]
+    false = [failure for each in all_held for failure in each.false]
     return {
         "sessions": sum(each.off is not None for each in all_held),
         "near": sum(each.off is not None and abs(each.off) <= NEAR for each in all_held),
-        "misses": hits + unseen,
-        "precision": hits / (hits + false) if hits + false else None,
-        "recall": hits / (hits + unseen) if hits + unseen else None,
+        "misses": hits + len(unseen),
+        "precision": hits / (hits + len(false)) if hits or false else None,
+        "recall": hits / (hits + len(unseen)) if hits or unseen else None,
+        "not_foreseen": dict(counted(unseen)),
+        "false_alarms": dict(counted(false)),
     }
 
 
 def reasons(held: Held) -> list[str]:
     """Why the prediction fails for a session, in sentences; none when it does not."""
     told: list[str] = []
-    if held.changed:
-        told.append(
-            f"lost within its life while the prompt grew, {held.changed} x: neither sizes and stamps nor the "
-            "marks of the file account for it"
-        )
-    if held.unseen > held.changed:
-        told.append(f"lost after its life and predicted as held, {held.unseen - held.changed} x")
-    if held.outlived:
-        told.append(f"still held after its life had ended, {held.outlived} x")
-    if held.false > held.outlived:
-        told.append(f"held within its life and predicted as lost, {held.false - held.outlived} x")
+    if held.unseen:
+        told.append(told_of_misses(held.unseen))
+    if held.false:
+        told.append(told_of_alarms(held.false))
+    if held.off is not None and abs(held.off) > NEAR and not told:
+        told.append(f"{held.off:+.2f} points off, though no request was foreseen wrongly")
     return told

@@ -26,7 +26,7 @@ from shiftbook.sessions.claude_lines import glance
 from shiftbook.sessions.claude_settings import ClaudeSettings, blocks_of, parts_of
 from shiftbook.sessions.loose import inner, stamp_ms, text, whole
 from shiftbook.sessions.normal import RecordedUsage
-from shiftbook.sessions.requests import Kind, RecordedRequests
+from shiftbook.sessions.requests import Answered, Kind, RecordedRequests
 from shiftbook.sessions.rows import MISSING, RowDraft, Seen, recorded
 from shiftbook.sessions.source import Source
 from shiftbook.sessions.streaming import Faults, parsed, raw_lines
@@ -53,6 +53,8 @@ class _Request:
     nodes: list[int] = field(default_factory=list)
     branch: str = ""
     blocks: int = 0
+    answers: Answered | None = None
+    diagnosis: str | None = None
 
 
 @dataclass(slots=True)
@@ -181,11 +183,13 @@ class _File:
                 model=model,
                 agent=text(value, "agentId"),
                 side=side,
+                answers=None if side else self._settings.asked(),
             )
         found.blocks += blocks_of(parts)
         usage = inner(message, "usage")
         if usage:
             found.usage = usage
+        found.diagnosis = text(_diagnosed(message), "type") or found.diagnosis
         if node is not None:
             found.nodes.append(node)
 
@@ -198,6 +202,8 @@ class _File:
             self._draft.mark("reasoning", line, by="on" if on else "off")
         for line in self._settings.restarts():
             self._draft.mark("restart", line)
+        for line in self._settings.plans():
+            self._draft.mark("plan", line)
         copied: _Request | None = None
         for request in self._requests.values():
             if request.request and self._seen.again(NAME, request.key):
@@ -236,6 +242,8 @@ class _File:
             branch=branch,
             kind=kind,
             blocks=request.blocks or None,
+            answers=request.answers,
+            diagnosis=request.diagnosis,
         )
 
     def _lay_branches(self) -> None:
@@ -268,6 +276,11 @@ class _File:
                 self._draft.mark("rewind", request.line, at_ms=request.at_ms, branch=name)
             names.update(dict.fromkeys(way, name))
             request.branch = name
+
+
+def _diagnosed(message: Mapping[str, object]) -> Mapping[str, object]:
+    """The vendor's diagnosis of a lost cache; the client asks for one and keeps the reply as it came."""
+    return inner(inner(message, "diagnostics"), "cache_miss_reason")
 
 
 def _passes(request: _Request) -> list[RecordedUsage]:

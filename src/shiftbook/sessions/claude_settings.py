@@ -8,6 +8,9 @@ holds reasoning; one that does shows a version without the fault, and then none 
 
 When a session goes on that was left with /exit, or goes on under another version of the program, the program
 began anew and made its instructions again. What else a client may have changed does not stand in its file.
+
+Two things are told that explain a lost cache without foretelling it: whether a request answers a person or a
+result, and that a turn which carried out an accepted plan had no reasoning.
 """
 
 from __future__ import annotations
@@ -15,22 +18,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from shiftbook.sessions.loose import inner
+from shiftbook.sessions.loose import inner, objects, text
+from shiftbook.sessions.requests import Answered
 
 COMMAND = "<command-message>"
 """How a command opens that is sent to the model; one that the program answers itself opens as in LOCAL."""
 LOCAL = ("<command-name>", "<local-command", "<bash-")
 EXIT = "/exit</command-name>"
+NOTICE = "<task-notification>"
+INTERRUPTED = "[Request interrupted"
+PLAN = "Implement the following plan:"
+"""How the client opens the turn in which an accepted plan is carried out."""
 SKILL_TOOL = "Skill"
 
 
 @dataclass(slots=True)
 class _Stretch:
     """From `line` on one setting held. `quiet`: it may have been without reasoning; `replies`, `reasoned`
-    say whether anything was said in it and whether any of that was reasoning."""
+    say whether anything was said in it and whether any of that was reasoning. `plan`: it carried one out."""
 
     line: int
     quiet: bool
+    plan: bool = False
     replies: bool = False
     reasoned: bool = False
 
@@ -43,17 +52,28 @@ class ClaudeSettings:
         self._restarts: list[int] = []
         self._version: str | None = None
         self._left = False
+        self._answers: Answered | None = None
+
+    def asked(self) -> Answered | None:
+        """What a request that begins here answers, of what stands since the one before it."""
+        answers, self._answers = self._answers, None
+        return answers
 
     def user(self, value: Mapping[str, object], line: int) -> None:
         """A user's line, with its message as far as it was read."""
         self._seen(value, line)
-        words = inner(value, "message").get("content")
-        if not isinstance(words, str) or value.get("isMeta") is True or value.get("isCompactSummary") is True:
+        message = inner(value, "message")
+        words = message.get("content")
+        if value.get("isMeta") is True or value.get("isCompactSummary") is True:
+            return
+        if not isinstance(words, str):
+            self._answers = _answered(message) or self._answers
             return
         if words.startswith(LOCAL):
             self._left = self._left or EXIT in words[:100]
             return
-        self._stretches.append(_Stretch(line, words.startswith(COMMAND)))
+        self._answers = "result" if words.startswith(NOTICE) else "person"
+        self._stretches.append(_Stretch(line, words.startswith(COMMAND), words.startswith(PLAN)))
 
     def reply(self, value: Mapping[str, object], parts: Sequence[Mapping[str, object]], line: int) -> None:
         """A model's line, and its parts."""
@@ -82,6 +102,12 @@ class ClaudeSettings:
         """The lines before whose requests the program had begun anew."""
         return tuple(self._restarts)
 
+    def plans(self) -> Iterator[int]:
+        """The lines at which a person spoke after a plan had been carried out without reasoning."""
+        for plan, after in zip(self._stretches, self._stretches[1:], strict=False):
+            if plan.plan and plan.replies and not plan.reasoned:
+                yield after.line
+
     def switches(self) -> Iterator[tuple[int, bool]]:
         """The lines after which reasoning changed, and whether it was on then. It begins as on."""
         if any(each.quiet and each.reasoned for each in self._stretches):
@@ -91,6 +117,15 @@ class ClaudeSettings:
             if each.replies and each.quiet == on:
                 on = not on
                 yield each.line, on
+
+
+def _answered(message: Mapping[str, object]) -> Answered | None:
+    """What stands in a user's message that is a list; one that was not read is a result's."""
+    content = list(objects(message, "content"))
+    if not message or any(part.get("type") == "tool_result" for part in content):
+        return "result"
+    said = [text(part, "text") or "" for part in content]
+    return "person" if said and not any(each.startswith(INTERRUPTED) for each in said) else None
 
 
 def parts_of(message: Mapping[str, object]) -> list[Mapping[str, object]]:

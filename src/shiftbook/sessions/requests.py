@@ -18,9 +18,13 @@ Kind = Literal["main", "subagent", "compaction", "other"]
 UsageSource = Literal["reported", "differenced", "estimated", "missing"]
 """Usage as the file has it; the difference of two running totals; our meter over visible text; not at all."""
 
-MarkKind = Literal["compaction", "rewind", "resume", "reasoning", "restart"]
+MarkKind = Literal["compaction", "rewind", "resume", "reasoning", "restart", "plan"]
 """The first three explain a step down. Reasoning was switched ("on" or "off" in `by`) or the program began
-anew after this line: the messages of the next prompt are not in the cache, however small the change."""
+anew after this line: the messages of the next prompt are not in the cache, however small the change. At a
+"plan" a person spoke after a turn that carried out an accepted plan without any reasoning."""
+
+Answered = Literal["person", "result"]
+"""What a request answers: a person's words, or what a tool or a task gave back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,8 @@ class RequestRow:
     branch's name. `at_ms` is Unix time in milliseconds. `line` is as in `sessions.normal`. `requests` is 1
     save where a format gives only the sum over several: such a row can be priced, but tells no prompt's size.
     `blocks` are the content blocks that the reply and the answers to its calls put into the next prompt.
+    `answers` is what the request was sent for, where the file tells it. `diagnosis` is the vendor's own word
+    for where the prompt differs from the one before it (platform.claude.com, cache diagnostics).
     """
 
     branch: str
@@ -43,6 +49,8 @@ class RequestRow:
     line: int
     requests: int = 1
     blocks: int | None = None
+    answers: Answered | None = None
+    diagnosis: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

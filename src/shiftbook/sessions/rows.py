@@ -14,6 +14,7 @@ from dataclasses import replace
 from shiftbook.messages import Usage
 from shiftbook.sessions.normal import RecordedUsage
 from shiftbook.sessions.requests import (
+    Answered,
     Kind,
     Mark,
     MarkKind,
@@ -115,11 +116,26 @@ class RowDraft:
         source: UsageSource | None = None,
         requests: int = 1,
         blocks: int | None = None,
+        answers: Answered | None = None,
+        diagnosis: str | None = None,
     ) -> None:
         """One request. Without `source` it is "reported"; when `usage` holds nothing it is "missing"."""
         told = source_of(usage) if source is None or usage == MISSING else source
         self._rows.append(
-            RequestRow(branch, request, at_ms, model, kind, usage, told, line, requests, blocks)
+            RequestRow(
+                branch=branch,
+                request=request,
+                at_ms=at_ms,
+                model=model,
+                kind=kind,
+                usage=usage,
+                source=told,
+                line=line,
+                requests=requests,
+                blocks=blocks,
+                answers=answers,
+                diagnosis=diagnosis,
+            )
         )
 
     def was(self, kind: Kind) -> None:

@@ -54,6 +54,10 @@ class SessionUnreadable(BadInput):
         self.what = what
 
 
+class NoSession(SessionUnreadable):
+    """What was read is no session of a known format, or none that can be had for what was asked."""
+
+
 class UnknownRun(BadInput):
     """No run of that id, or of that prefix, is in this store."""
 

@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from shiftbook._version import VERSION
+from shiftbook.cli.left_out import left_out_rows, tell_left_out
 from shiftbook.cli.measured import tell_checks, tell_one, tell_table
-from shiftbook.cli.options import Json, Verbose, is_verbose
+from shiftbook.cli.options import Json, Verbose
 from shiftbook.cli.output import data, note, write_page
 from shiftbook.cli.survival import tell_survival
 from shiftbook.cli.words import count
@@ -116,7 +117,8 @@ def command(
             faults.append(each)
         else:
             found.append(each)
-    _tell_faults(faults, found)
+    tell_left_out(faults, "measure", any_found=bool(found))
+    _tell_broken(found)
     for path, folder, files in left_beside(paths):
         note(f"{path}: {count(files, 'sub-agent file')} in {folder} not counted: name that folder too")
     found = [each for each in found if each.rows]
@@ -125,7 +127,7 @@ def command(
             "There is no model request in what was named: name files of sessions that a model answered."
         )
     if check_cache:
-        _check(found, json)
+        _check(found, faults, json)
         return
     sessions = [measured(each, _prices(now_ms), context_window, choices) for each in found]
     if html is not None:
@@ -155,22 +157,8 @@ def _read(paths: Sequence[Path]) -> Iterator[RecordedRequests | Unmeasured]:
         sys.stderr.write("\r" + " " * 20 + "\r")
 
 
-def _tell_faults(faults: Sequence[Unmeasured], found: Sequence[RecordedRequests]) -> None:
-    """What was left out, a line each; in a folder, files of other kinds are only counted."""
-    if not found:
-        first = " Name files of recorded sessions, or a folder that holds some."
-        if faults:
-            first = f" {faults[0].path}: {faults[0].what}."
-        raise BadInput(f"There is no session to measure in what was named.{first}")
-    others = 0
-    for fault in faults:
-        if fault.named or is_verbose():
-            note(f"left out: {fault.path}{f', line {fault.line}' if fault.line else ''}: {fault.what}")
-        else:
-            others += 1
-    are = "is" if others == 1 else "are"
-    if others:
-        note(f"left out: {count(others, 'file')} in the folders that {are} no session")
+def _tell_broken(found: Sequence[RecordedRequests]) -> None:
+    """The parts of sessions that do not count, and the requests that are told twice."""
     for session in found:
         for broken in session.broken:
             where = f", line {broken.line}" if broken.line else ""
@@ -185,15 +173,21 @@ def _told(sessions: Sequence[Measured], faults: Sequence[Unmeasured]) -> Mapping
     return {
         "sessions": [session_row(each) for each in sessions],
         "usage_share": usage_share(sessions),
-        "unreadable": [{"path": each.path, "line": each.line, "what": each.what} for each in faults],
+        "unreadable": left_out_rows(faults),
         "prices": price_source(),
     }
 
 
-def _check(found: Sequence[RecordedRequests], json: bool) -> None:
+def _check(found: Sequence[RecordedRequests], faults: Sequence[Unmeasured], json: bool) -> None:
     held: list[tuple[RecordedRequests, Held]] = [(each, held_against(series_of(each))) for each in found]
     if json:
-        data({"sessions": [check_row(*each) for each in held], "all": check_sums([h for _, h in held])})
+        data(
+            {
+                "sessions": [check_row(*each) for each in held],
+                "all": check_sums([each for _, each in held]),
+                "unreadable": left_out_rows(faults),
+            }
+        )
     else:
         tell_checks(held)
 

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from shiftbook.cli.options import Json, Verbose, is_verbose
+from shiftbook.cli.left_out import left_out_rows, tell_left_out
+from shiftbook.cli.options import Json, Verbose
 from shiftbook.cli.output import data, line, note, table
 from shiftbook.cli.rerun import TTLS
 from shiftbook.cli.words import count
@@ -22,6 +23,7 @@ from shiftbook.errors import BadInput
 from shiftbook.policies.registry import POLICIES, policy_named
 from shiftbook.replay import PolicyFigures, PolicySums, Sizes, replay, sizes_for, sums
 from shiftbook.sessions import Session, Unmeasured, open_session, walk_sessions
+from shiftbook.sessions.walk import is_folder
 from shiftbook.studies.identifiers import KINDS
 from shiftbook.views.own_requests import Life
 
@@ -127,7 +129,7 @@ def command(
             faults.append(found)
         else:
             played.append(found)
-    _tell_faults(faults, played)
+    tell_left_out(faults, "replay", any_found=bool(played))
     if json:
         data(_told(played, faults, choices))
     elif len(played) == 1:
@@ -160,27 +162,9 @@ class _Played:
 def _sessions(paths: Sequence[Path], only: int | None) -> Iterator[Session | Unmeasured]:
     if only is None:
         return walk_sessions(paths)
-    if len(paths) != 1 or paths[0].is_dir():
+    if len(paths) != 1 or is_folder(paths[0]):
         raise BadInput("--only chooses in one file: name that file alone.")
     return iter((open_session(paths[0], only),))
-
-
-def _tell_faults(faults: Sequence[Unmeasured], played: Sequence[_Played]) -> None:
-    """What was left out, a line each; in a folder, files of other kinds are only counted."""
-    if not played:
-        first = "." if not faults else f": {_where(faults[0])}: {faults[0].what}."
-        raise BadInput(f"There is no session to replay in what was named{first}")
-    others = [each for each in faults if not each.named and not is_verbose()]
-    for fault in faults:
-        if fault not in others:
-            note(f"left out: {_where(fault)}: {fault.what}")
-    if others:
-        are = "is" if len(others) == 1 else "are"
-        note(f"left out: {count(len(others), 'file')} in the folders that {are} no session")
-
-
-def _where(fault: Unmeasured) -> str:
-    return f"{fault.path}, line {fault.line}" if fault.line else fault.path
 
 
 def _policies(given: list[str]) -> list[str]:
@@ -217,7 +201,7 @@ def _played(session: Session, choices: _Choices) -> _Played | Unmeasured:
             try:
                 found[name] = _figures(session, name, sizes, choices, model)
             except BadInput as refused:
-                return Unmeasured(session.source, 0, str(refused).removesuffix("."), named=True)
+                return Unmeasured(session.source, 0, str(refused).removesuffix("."), named=True, lost=True)
         runs.append(found)
     return _Played(session.source, model, session.requests_in_file, runs)
 
@@ -262,7 +246,7 @@ def _told(played: Sequence[_Played], faults: Sequence[Unmeasured], choices: _Cho
             }
             for each in played
         ],
-        "left_out": [{"path": each.path, "line": each.line, "what": each.what} for each in faults],
+        "left_out": left_out_rows(faults),
     }
 
 

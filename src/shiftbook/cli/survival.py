@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shiftbook._version import VERSION
-from shiftbook.cli.output import data, line, note, table, write_page
+from shiftbook.cli.left_out import left_out_rows, tell_left_out
+from shiftbook.cli.output import data, line, table, write_page
 from shiftbook.cli.words import count
-from shiftbook.errors import BadInput, SessionUnreadable
 from shiftbook.measure.survival import Part, Survived, parts_row, pooled, survival_row, survived
 from shiftbook.measure.survival_page import survival_page
-from shiftbook.sessions import Session, each_session, files_under
+from shiftbook.sessions import Session, Unmeasured, walk_sessions
 from shiftbook.tokens import BpeMeter
 
 MEANING = (
@@ -29,12 +29,15 @@ def tell_survival(paths: Sequence[Path], json: bool, html: Path | None, command:
     meter = BpeMeter()
     read = 0
     found: list[tuple[Session, list[Survived]]] = []
-    for session in _sessions(paths):
+    faults: list[Unmeasured] = []
+    for session in walk_sessions(paths):
+        if isinstance(session, Unmeasured):
+            faults.append(session)
+            continue
         read += 1
         if session.compactions and (compactions := survived(session, meter)):
             found.append((session, compactions))
-    if not read:
-        raise BadInput("There is no session with its words in what was named: name files that `rerun` reads.")
+    tell_left_out(faults, "read with its words", any_found=read > 0)
     if html is not None:
         named = [(_name(session), many) for session, many in found]
         write_page(html, survival_page(named, sessions=read, command=command, version=VERSION))
@@ -52,6 +55,7 @@ def tell_survival(paths: Sequence[Path], json: bool, html: Path | None, command:
                     for session, many in found
                 ],
                 "all": {"kept": parts_row(kept), "needed": parts_row(needed)},
+                "unreadable": left_out_rows(faults),
             }
         )
         return
@@ -90,15 +94,6 @@ def _tell_all(kept: Mapping[str, Part], needed: Mapping[str, Part]) -> None:
     ]
     columns = ("all compactions", "stood before", "kept", "needed after", "held")
     table(columns, rows, right=columns[1:])
-
-
-def _sessions(paths: Sequence[Path]) -> Iterator[Session]:
-    for path, named in files_under(paths):
-        try:
-            yield from each_session(path)
-        except SessionUnreadable as fault:
-            if named:
-                note(f"left out: {path}: {fault.what}")
 
 
 def _of(part: Part) -> str:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from shiftbook.errors import SessionUnreadable
+from shiftbook.errors import NoSession, SessionUnreadable
 from shiftbook.sessions import (
     agents_sdk,
     anthropic_messages,
@@ -32,6 +32,7 @@ from shiftbook.sessions.archive import members
 from shiftbook.sessions.database import tables
 from shiftbook.sessions.format import Format, Unread
 from shiftbook.sessions.normal import Session
+from shiftbook.sessions.packed import packed_as
 from shiftbook.sessions.source import Source
 
 FORMATS: tuple[Format, ...] = (
@@ -95,17 +96,20 @@ def count_sessions(path: str | os.PathLike[str]) -> int:
 
 
 def recognised(path: str | os.PathLike[str], formats: tuple[Format, ...] = FORMATS) -> tuple[Source, Format]:
-    """The file and the first format that recognises it; raises SessionUnreadable when none does."""
+    """The file and the first format that recognises it; raises NoSession when none does."""
     source = Source(path)
     sample, fault = _sample(source)
     for known_format in formats:
         if known_format.container == source.container and known_format.recognise(sample):
             return source, known_format
+    packed = packed_as(source)
+    if packed is not None and (fault is None or source.container == "records"):
+        raise NoSession(source.path, 0, packed)
     known = f"known: {', '.join(each.name for each in formats)}"
     if fault is not None and not sample:
         what = f"{fault.what}; it is no session of a known format either way ({known})"
-        raise SessionUnreadable(source.path, fault.line, what)
-    raise SessionUnreadable(source.path, 0, f"is no session of a known format ({known})")
+        raise NoSession(source.path, fault.line, what)
+    raise NoSession(source.path, 0, f"is no session of a known format ({known})")
 
 
 def _sample(source: Source) -> tuple[list[Mapping[str, object]], SessionUnreadable | None]:
@@ -123,7 +127,7 @@ def _unread(path: str | os.PathLike[str]) -> tuple[Source, Iterator[Unread]]:
     """The file and its sessions."""
     source, known_format = recognised(path)
     if known_format.sessions is None:
-        raise SessionUnreadable(
+        raise NoSession(
             source.path,
             0,
             f"is {known_format.title}, which can be measured; what was said in it cannot be driven again",

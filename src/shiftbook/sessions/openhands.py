@@ -161,7 +161,14 @@ def requests(source: Source, seen: Seen) -> Iterator[RecordedRequests]:
 def _beside(source: Source, faults: Faults) -> Iterator[Mapping[str, object]]:
     """The events of the folder beside a state, in the order of their names, without the snapshots in them."""
     folder = Path(source.path).parent / "events"
-    for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.suffix == ".json")
+    except FileNotFoundError:
+        return
+    except OSError as closed:
+        faults.add(0, f"the folder {folder.name} beside it cannot be read ({closed.strerror})")
+        return
+    for path in paths:
         try:
             for record in records(Source(path), faults):
                 yield {key: record.value.get(key) for key in ("kind", "timestamp")}

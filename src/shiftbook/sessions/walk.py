@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from shiftbook.errors import SessionUnreadable
+from shiftbook.errors import NoSession, SessionUnreadable
 from shiftbook.sessions.format import Format
 from shiftbook.sessions.formats import FORMATS, each_session, recognised
 from shiftbook.sessions.normal import Session
@@ -22,12 +22,17 @@ from shiftbook.sessions.rows import Seen
 
 @dataclass(frozen=True, slots=True)
 class Unmeasured:
-    """A file of a walk that gave no session, and why; `named` says that its path was given as such."""
+    """A file of a walk that gave no session, and why; `named` says that its path was given as such.
+
+    `lost`: there may be a session in it, which could not be opened or not be read to its end. Otherwise it
+    is something else that stood in a folder.
+    """
 
     path: str
     line: int
     what: str
     named: bool
+    lost: bool
 
 
 Found = RecordedRequests | Unmeasured
@@ -43,9 +48,7 @@ def requests_of(
     """
     source, known_format = recognised(path, formats)
     if known_format.requests is None:
-        raise SessionUnreadable(
-            source.path, 0, f"is of the format {known_format.name}, which has no requests"
-        )
+        raise NoSession(source.path, 0, f"is of the format {known_format.name}, which has no requests")
     yield from known_format.requests(source, Seen() if seen is None else seen)
 
 
@@ -68,15 +71,16 @@ def _walked(
 ) -> Iterator[Read | Unmeasured]:
     """What `read` gives of each file in turn, and why it gives nothing or no more."""
     for path, named in files_under(paths):
-        if path.is_dir():
-            yield Unmeasured(
-                os.fspath(path), 0, "is a folder that cannot be read; check its permissions", named
-            )
+        if is_folder(path):
+            what = "is a folder that cannot be read; check its permissions"
+            yield Unmeasured(os.fspath(path), 0, what, named, lost=True)
             continue
         try:
             yield from read(path)
+        except NoSession as other:
+            yield Unmeasured(os.fspath(path), other.line, other.what, named, lost=False)
         except SessionUnreadable as refused:
-            yield Unmeasured(os.fspath(path), refused.line, refused.what, named)
+            yield Unmeasured(os.fspath(path), refused.line, refused.what, named, lost=True)
 
 
 def files_under(paths: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[Path, bool]]:
@@ -86,13 +90,21 @@ def files_under(paths: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[Path,
     met: set[Path] = set()
     for given in map(Path, paths):
         found = [(given, True)]
-        if given.is_dir():
+        if is_folder(given):
             found = [(path, False) for path in _in_folder(given)]
         for path, named in found:
             real = path.absolute()
             if real not in met:
                 met.add(real)
                 yield path, named
+
+
+def is_folder(path: Path) -> bool:
+    """Whether this is a folder; what cannot be looked at is taken for a file, whose opening will tell why."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def left_beside(paths: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[Path, Path, int]]:
@@ -103,16 +115,17 @@ def left_beside(paths: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[Path,
     covered = {path.absolute() for path, _ in files_under(given)}
     for path in given:
         folder = path.parent / path.name.removesuffix(".gz").removesuffix(".jsonl") / "subagents"
-        if path.is_file() and folder.is_dir():
+        if is_folder(folder) and path.is_file():
             left = sum(each.absolute() not in covered for each in sorted(folder.glob("*.jsonl*")))
             if left:
                 yield path, folder, left
 
 
 def _in_folder(folder: Path) -> Iterator[Path]:
-    """The files of a folder in order. The events beside an OpenHands state are read with that state."""
+    """The files of a folder in order, and what cannot be looked at. The events beside an OpenHands state are
+    read with that state."""
     closed: list[Path] = []
     for name, folders, files in os.walk(folder, onerror=lambda fault: closed.append(Path(fault.filename))):
         folders[:] = sorted(each for each in folders if not (each == "events" and "base_state.json" in files))
-        yield from (Path(name, file) for file in sorted(files) if Path(name, file).is_file())
+        yield from (Path(name, file) for file in sorted(files))
     yield from closed

@@ -4,6 +4,7 @@
     |-- BadInput              what was asked cannot be done as asked          (exit code 2)
     |   |-- NotCanonical      a value or a text outside the canonical form
     |   |-- SessionUnreadable a foreign session file is broken or unknown
+    |   |   `-- NoSession     it is none, or none for what was asked
     |   |-- UnknownRun        no run of that id in this store
     |   |-- RunExists         the id is taken, or a prefix fits several runs
     |   |-- CapTooSmall       the fixed part of the prompt alone passes the cap

@@ -39,6 +39,7 @@ def main() -> int:
     ask.add_argument("--waits", type=int, default=900, help="seconds after which it has failed")
     ask.add_argument("--fenceless", action="store_true", help="a store without the epoch check: must fail")
     ask.add_argument("--no-namespace", action="store_true", help="leave the network partition out")
+    ask.add_argument("--logs", type=Path, default=None, help="a folder in which the workers' logs are kept")
     given = ask.parse_args()
     seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
     plan = Plan(
@@ -64,7 +65,10 @@ def main() -> int:
         space = stack.enter_context(namespace()) if apart else None
         if apart:
             let_in(server)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shiftbook-chaos")))
+        folder = given.logs or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="shiftbook-chaos"))
+        )
+        folder.mkdir(parents=True, exist_ok=True)
         crew = Crew(server.create(), receiver, folder, plan.lease_ms, given.concurrency, given.pace)
         crew.hands = hands(given.workers, int(given.skew * 1000), space)
         stack.callback(crew.end)
@@ -92,6 +96,7 @@ def tell(report: Report, plan: Plan) -> int:
             f"from {death} to takeover: {len(took)} runs, median {statistics.median(ratios):.2f} leases, "
             f"most {ratios[-1]:.2f} leases of {plan.lease_ms / 1000:g} s"
         )
+    print(f"the longest lull: {report.lull_ms / plan.lease_ms:.2f} leases")
     for fault in verdict.faults[:SHOWN]:
         print("FAULT", fault)
     if len(verdict.faults) > SHOWN:

@@ -14,7 +14,6 @@ import signal
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -29,6 +28,7 @@ from shiftbook.workers import Queue, open_queue
 from shiftbook.workers.entering import enter
 from tests.chaos.audit import Verdict, audit, set_auditor
 from tests.chaos.ground import Crew, Hand, held_by
+from tests.chaos.lulls import Lulls
 from tests.crash.receiver import Receiver
 from tests.postgres import Server
 
@@ -72,6 +72,8 @@ class Report:
     faults: list[str] = field(default_factory=list)
     takeovers_ms: dict[str, list[float]] = field(default_factory=dict)
     seconds: float = 0
+    lull_ms: float = 0
+    """The longest that the service was asked for nothing while there was something to do."""
     verdict: Verdict = field(default_factory=Verdict)
 
 
@@ -101,9 +103,11 @@ class Storm:
             for hand in self.crew.hands:
                 self.crew.start(hand)
             try:
-                async with asyncio.timeout(self.plan.waits_s):
+                async with asyncio.timeout(self.plan.waits_s), asyncio.TaskGroup() as beside:
+                    watch = beside.create_task(self._watch())
                     await self._blow(queue)
                     await self._until(self._is_at_rest, 200)
+                    watch.cancel()
             except TimeoutError:
                 self.late = f"the storm did not end within {self.plan.waits_s} s"
         finally:
@@ -115,6 +119,15 @@ class Storm:
         if self.late:
             self.report.verdict.faults.append(self.late)
         return self.report
+
+    async def _watch(self) -> None:
+        """Tell how things stand when nothing goes on for longer than two leases."""
+        lulls = Lulls(self.crew.address, self.plan.lease_ms, 2.0 * self.plan.lease_ms)
+        while True:
+            if told := await lulls.see(self.receiver.acted, self.clock.steady_ms()):
+                self._note(told)
+            self.report.lull_ms = lulls.longest_ms
+            await self.clock.sleep_ms(LOOK_MS)
 
     async def _blow(self, queue: Queue) -> None:
         """Put runs into the queue, which are at work from the first on, then mail while faults strike."""
@@ -312,11 +325,4 @@ def hands(workers: int, skew_ms: int, space: object = None) -> list[Hand]:
         hand.skew_ms = skew
     if space is not None:
         made[-1].space = space  # type: ignore[assignment]
-    return made
-
-
-def folder_of(report: Path, name: str) -> Path:
-    """A folder for the logs."""
-    made = report / name
-    made.mkdir(parents=True, exist_ok=True)
     return made

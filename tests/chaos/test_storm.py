@@ -16,6 +16,7 @@ from shiftbook.workers import Worker
 from tests import postgres
 from tests.chaos.audit import audit, set_auditor
 from tests.chaos.ground import Crew
+from tests.chaos.lulls import Lulls
 from tests.chaos.storm import Plan, Storm, hands, take_fence_away
 from tests.crash.receiver import Receiver, receiving
 from tests.workers.ground import an_hour_on, entered, fresh_database, item, queue_at, shop, whats
@@ -124,3 +125,21 @@ def test_the_auditor_finds_each_promise_that_is_broken(broken: str, told: str) -
     with fresh_database() as address:
         faults = asyncio.run(main(address))
     assert any(told in fault for fault in faults) if broken else faults == []
+
+
+def test_a_lull_is_told_once_with_what_waits_and_the_longest_is_kept() -> None:
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue:
+            await entered(queue, shop(), "one")
+            lulls = Lulls(address, stalled_ms=1_000, least_ms=500)
+            seen = [await lulls.see(*at) for at in ((3, 0.0), (3, 400.0), (3, 600.0), (3, 900.0), (4, 950.0))]
+            assert seen[2] is not None
+            assert "1 runs are not finished" in seen[2]
+            assert "1 wakes wait" in seen[2]
+            assert "0 workers beat" in seen[2]
+            assert seen.count(None) == 4
+            assert await lulls.see(4, 1_500.0) is not None
+            assert lulls.longest_ms == 900
+
+    with fresh_database() as address:
+        asyncio.run(main(address))

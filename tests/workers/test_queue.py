@@ -205,6 +205,26 @@ def test_a_run_with_something_to_do_and_nobody_to_wake_it_is_found() -> None:
         asyncio.run(main(address))
 
 
+def test_a_connection_that_the_server_ended_while_it_lay_idle_is_replaced_at_once() -> None:
+    """It went back into the pool and was handed out again, for ten seconds in which no worker beat."""
+
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue, queue.app.open_async():
+            jobs_of = queue.app.job_manager
+            await jobs_of.prune_stalled_workers(60)
+            with raw(address) as connection:
+                ended = connection.execute(
+                    "SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity "
+                    "WHERE application_name = 'shiftbook queue' AND datname = current_database()"
+                ).fetchone()
+            assert ended is not None
+            assert ended[0] >= 1
+            await jobs_of.prune_stalled_workers(60)
+
+    with fresh_database() as address:
+        asyncio.run(main(address))
+
+
 def test_two_programs_that_make_the_queue_at_once_make_one() -> None:
     async def main(address: str) -> None:
         stores = [await open_store(address) for _ in range(4)]

@@ -379,6 +379,8 @@ async def _look_at(connection: AsyncConnection[Any]) -> None:
     from psycopg import OperationalError
 
     if connection.closed or has_news(connection):
+        # Left open it would go back into the pool, which would hand it out again until it gives up.
+        await connection.close()
         raise OperationalError("the server has closed this connection")
 
 

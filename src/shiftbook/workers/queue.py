@@ -22,17 +22,15 @@ from typing import TYPE_CHECKING, Any
 
 from shiftbook.errors import BadInput, StoreUnusable
 from shiftbook.journal.postgres import PostgresStore
-from shiftbook.journal.postgres_connections import has_news
-from shiftbook.journal.postgres_database import SETTINGS, Database
+from shiftbook.journal.postgres_database import Database
 from shiftbook.journal.postgres_inbox import put_in
 from shiftbook.journal.promises import InboxItem, Store
 from shiftbook.views import standing_of
+from shiftbook.workers.connector import app_on
 from shiftbook.workers.layout import HERE, SCHEMA, layout, make_layout
 
 if TYPE_CHECKING:
     from procrastinate import App
-    from psycopg import AsyncConnection
-    from psycopg_pool import AsyncConnectionPool
 
 WAKE = "shiftbook.wake"
 """The name of the job that has a worker look at a run."""
@@ -42,9 +40,6 @@ UPKEEP = "shiftbook"
 
 QUEUE_NAME_MAX = 40
 """Characters of a queue's name: its channel's name, with procrastinate's prefix, has to fit into 63 bytes."""
-
-POOL_MAX = 4
-"""Connections that procrastinate's part of a worker keeps at the most, beside the one that listens."""
 
 DUE_MAX = 100
 """Wakes that one look at the due index hands out."""
@@ -347,46 +342,5 @@ async def open_queue(store: Store, *, create: bool = False) -> Queue | None:
     if not create and not await store.connections.run(layout):
         return None
     check_packages()
-    from procrastinate import App, PsycopgConnector
-
     await store.connections.run(make_layout, again=make_layout)
-    settings = {**store.connections.address.parameters, "application_name": "shiftbook queue"}
-    # A pool of this name tells in its log where it cannot connect, never with what password.
-    return Queue(
-        store,
-        App(
-            connector=PsycopgConnector(
-                kwargs=settings,
-                configure=_configure,
-                min_size=1,
-                max_size=POOL_MAX,
-                timeout=10,
-                name="shiftbook queue",
-                pool_factory=_pool,
-            )
-        ),
-    )
-
-
-def _pool(**settings: Any) -> AsyncConnectionPool[Any]:
-    from psycopg_pool import AsyncConnectionPool
-
-    return AsyncConnectionPool(**{**settings, "check": _look_at})
-
-
-async def _look_at(connection: AsyncConnection[Any]) -> None:
-    """See that the server has not closed a connection that lay idle, without asking it: that costs a trip."""
-    from psycopg import OperationalError
-
-    if connection.closed or has_news(connection):
-        # Left open it would go back into the pool, which would hand it out again until it gives up.
-        await connection.close()
-        raise OperationalError("the server has closed this connection")
-
-
-async def _configure(connection: AsyncConnection[Any]) -> None:
-    # Each of procrastinate's statements is whole: a worker that freezes between one and its commit would
-    # keep a job locked that nobody can take then.
-    await connection.set_autocommit(True)
-    # Not by `options` of the address, which poolers refuse.
-    await connection.execute(f"SELECT set_config('search_path', '{SCHEMA}', false), {SETTINGS}")
+    return Queue(store, app_on(store.connections.address))

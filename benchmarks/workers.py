@@ -184,7 +184,7 @@ async def worked_off(address: str) -> tuple[int, int]:
     queue = await open_queue(store)
     assert queue is not None
     agent = bench_agent()
-    settings = Settings(concurrency=CONCURRENCY, beat=Beat(upkeep_s=59))
+    settings = Settings(concurrency=CONCURRENCY, beat=Beat(upkeep_ms=59_000))
     worker = Worker(queue, settings, load=lambda reference: agent)
     await worker.work(once=True)
     await store.close()

@@ -70,7 +70,7 @@ async def work(address: str, what: str) -> None:
     agent = bench_agent()
     kind = Idle if what == "wakes" else Timed
     # No upkeep in between, and no second look: what is measured is the work.
-    beat = Beat(upkeep_s=59)
+    beat = Beat(upkeep_ms=59_000)
     worker = kind(queue, Settings(concurrency=CONCURRENCY, beat=beat), load=lambda reference: agent)
     print("ready", flush=True)
     await asyncio.to_thread(sys.stdin.readline)

@@ -43,7 +43,7 @@ def beat_for(lease_ms: int) -> Beat:
         poll_ms=min(1_000, lease_ms // 4),
         heartbeat_ms=lease_ms // 4,
         stalled_ms=lease_ms,
-        upkeep_s=max(1, lease_ms // 4_000),
+        upkeep_ms=lease_ms // 4,
     )
 
 

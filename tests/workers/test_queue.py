@@ -238,7 +238,7 @@ def test_two_programs_that_make_the_queue_at_once_make_one() -> None:
         made = await asyncio.gather(*(open_queue(store, create=True) for store in stores))
         assert None not in made
         with raw(address) as connection:
-            assert connection.execute("SELECT number FROM layout").fetchall() == [(1,), (2,)]
+            assert connection.execute("SELECT number FROM layout").fetchall() == [(1,), (2,), (3,)]
         for store in stores:
             await store.close()
 
@@ -251,12 +251,13 @@ def test_an_older_queue_is_brought_up_to_date_by_several_at_once_while_a_worker_
         async with queue_at(address) as queue:
             await entered(queue, shop(), "one")
             with raw(address) as connection:  # back to what the release before has made
+                connection.execute("DROP TABLE upkeep")
                 connection.execute("ALTER TABLE queued_runs DROP COLUMN share, DROP COLUMN since")
                 connection.execute("DELETE FROM layout WHERE number > 1")
             stores = [await open_store(address) for _ in range(3)]
             assert None not in await asyncio.gather(*(open_queue(store) for store in stores))
             with raw(address) as connection:
-                assert connection.execute("SELECT number FROM layout").fetchall() == [(1,), (2,)]
+                assert connection.execute("SELECT number FROM layout").fetchall() == [(1,), (2,), (3,)]
             at_work = Worker(queue, load=lambda reference: shop())
             await at_work.wake("one")
             assert at_work.counts.rested == 1

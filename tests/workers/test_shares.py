@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from urllib.parse import urlsplit
+
+import pytest
 
 from shiftbook.clock import this_process
 from shiftbook.entries import RunRested
+from shiftbook.errors import StoreError
 from shiftbook.tools.contract import Tool
 from shiftbook.workers import Queue
+from shiftbook.workers.queue import Wake
 from shiftbook.workers.shares import Gate, ShareFull, Shares
+from tests.postgres import shared
 from tests.workers.ground import (
     PATIENCE_S,
     REFERENCE,
@@ -74,11 +80,11 @@ def test_a_claim_whose_connection_dies_in_the_end_leaves_no_lease_that_nobody_wo
             claim = busy._gate.claim
 
             @asynccontextmanager
-            async def cut(agent: str, tags: Sequence[str]) -> AsyncIterator[None]:
-                async with claim(agent, tags):
+            async def cut(wake: Wake) -> AsyncIterator[None]:
+                async with claim(wake):
                     yield  # Within, the lease is taken; then the server ends the connection.
-                    assert busy._gate._database is not None
-                    pid = busy._gate._database.connection.info.backend_pid
+                    assert busy._gate._own._database is not None
+                    pid = busy._gate._own._database.connection.info.backend_pid
                     with raw(address) as connection:
                         connection.execute("SELECT pg_terminate_backend(%s, 60000)", (pid,))
 
@@ -104,7 +110,7 @@ def test_two_workers_that_claim_in_the_same_moment_do_not_pass_a_limit() -> None
 
             async def claim(queue: Queue, gate: Gate, run: str) -> None:
                 with suppress(ShareFull):
-                    async with gate.claim(f"{REFERENCE}?cap=9000", ()):
+                    async with gate.claim(Wake(run, agent=f"{REFERENCE}?cap=9000")):
                         await queue.store.leases.take(run, this_process(), 30_000)
                         let_in.append(run)
 
@@ -131,7 +137,7 @@ def test_who_waits_for_a_share_goes_by_priority_and_then_by_age_and_keeps_his_pl
             for run in ("old", "young", "dear", "old"):
                 await at_work.wake(run)
             assert at_work.counts.full == 4
-            assert await at_work._gate.wake_parked(queue, REFERENCE, ()) == 0
+            assert await at_work._gate.wake_parked(queue, Wake("busy", agent=REFERENCE)) == 0
             middle.go.set()
             await asyncio.wait_for(wake, PATIENCE_S)
             order = []
@@ -213,6 +219,133 @@ def test_a_run_that_came_to_work_by_a_message_takes_no_place_from_those_that_sti
             middle.go.set()
             await asyncio.wait_for(wake, PATIENCE_S)
             await busy._gate.close()
+
+    on_postgres(main)
+
+
+def test_who_comes_later_does_not_get_in_before_those_that_wait_and_the_dearer_does() -> None:
+    """There is room, and nobody has woken those that wait yet: their places are theirs all the same."""
+
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue:
+            for run, priority in (("old", 0), ("young", 0), ("dear", 1), ("other", 0)):
+                await entered(queue, shop(), run, priority=priority)
+            fetched_all(address)
+            at_work = worker(queue, shares=Shares(per_agent=1))
+            lease = await queue.store.leases.take("other", this_process(), 30_000)
+            await at_work.wake("old")
+            await queue.store.leases.give_back(lease)
+            await at_work.wake("young")
+            assert at_work.counts.full == 2
+            why = state_of(address, "young")["why"]
+            assert why.endswith("has 0 at work and 1 that waited before this one, of 1 allowed")
+            await at_work.wake("dear")
+            assert at_work.counts.rested == 1
+            assert fetched_all(address) == ["old"], "who ends wakes the oldest"
+            await at_work.wake("young")
+            assert at_work.counts.full == 3, "the place of one that is woken is still kept"
+            await at_work.wake("old")
+            await at_work.wake("young")
+            assert (at_work.counts.full, at_work.counts.rested) == (3, 3)
+            for run in ("old", "young"):
+                assert state_of(address, run)["wait_s"] is None, "nothing of the line is left behind"
+            await at_work._gate.close()
+
+    on_postgres(main)
+
+
+def test_a_woken_run_that_no_worker_takes_keeps_its_place_for_some_seconds_only() -> None:
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue:
+            for run in ("left", "late"):
+                await entered(queue, shop(), run)
+            fetched_all(address)
+            at_work = worker(queue, shares=Shares(per_agent=1))
+            await queue.park("left", f"agent {REFERENCE}", "full", 60_000)
+            assert await at_work._gate.wake_all_parked(queue) == 1
+            assert state_of(address, "left")["wait_s"] < 11
+            with raw(address) as connection:
+                connection.execute("UPDATE queued_runs SET due = now() WHERE run = 'left'")
+            assert await queue.due() == 1
+            await at_work.wake("late")
+            assert at_work.counts.rested == 1
+            await at_work.wake("left")
+            assert at_work.counts.rested == 2
+            await at_work._gate.close()
+
+    on_postgres(main)
+
+
+def test_who_waited_is_looked_at_before_those_that_came_meanwhile() -> None:
+    """Else a queue full of newcomers is gone through first, and each of them finds the room."""
+
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue:
+            await entered(queue, shop(), "old")
+            assert fetched_all(address) == ["old"]
+            await queue.park("old", f"agent {REFERENCE}", "full", 60_000)
+            for run in ("new", "newer"):
+                await entered(queue, shop(), run)
+            at_work = worker(queue, shares=Shares(per_agent=1))
+            assert await at_work._gate.wake_all_parked(queue) == 1
+            assert fetched_all(address) == ["old", "new", "newer"]
+
+    on_postgres(main)
+
+
+def test_who_waits_for_two_shares_keeps_his_age_from_the_one_to_the_other() -> None:
+    async def main(address: str) -> None:
+        async with queue_at(address) as queue:
+            for run, tags in (("old", ["tenant:a"]), ("young", ["tenant:b"]), ("x", []), ("y", ["tenant:a"])):
+                await entered(queue, shop(), run, tags=tags)
+            fetched_all(address)
+            at_work = worker(queue, shares=Shares(per_agent=1, per_tenant=1))
+            await queue.park("old", "tenant tenant:a", "full", 60_000)
+            lease = await queue.store.leases.take("x", this_process(), 30_000)
+            for run in ("young", "old"):  # Both find the agent's share used up now.
+                await at_work.wake(run)
+            await queue.store.leases.give_back(lease)
+            await at_work.wake("young")
+            assert at_work.counts.full == 3
+            await at_work.wake("old")
+            assert at_work.counts.rested == 1
+            await at_work._gate.close()
+
+    on_postgres(main)
+
+
+def test_a_claim_whose_database_goes_away_is_told_in_our_words_and_one_after_it_connects_anew() -> None:
+    async def main(address: str) -> None:
+        async with queue_at(f"{address}{'&' if '?' in address else '?'}password=s3cret") as queue:
+            gate, wake = Gate(queue.store, Shares(per_agent=1)), Wake("one", agent=REFERENCE)
+
+            def cut_off(connections: str) -> None:
+                name = urlsplit(address).path[1:]
+                shared().sql(
+                    shared().address,
+                    f"ALTER DATABASE {name} ALLOW_CONNECTIONS {connections}",
+                    f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '{name}'",
+                )
+
+            async with gate.claim(wake):
+                pass
+            cut_off("true")
+            async with gate.claim(wake):
+                pass
+            with pytest.raises(StoreError) as lost:
+                async with gate.claim(wake):
+                    cut_off("false")
+            with pytest.raises(StoreError) as refused:
+                async with gate.claim(wake):
+                    pass
+            for told in (str(lost.value), str(refused.value)):
+                assert told.startswith(queue.store.name)
+                assert "s3cret" not in told
+                assert len(told.splitlines()) == 1
+            cut_off("true")
+            async with gate.claim(wake):
+                pass
+            await gate.close()
 
     on_postgres(main)
 

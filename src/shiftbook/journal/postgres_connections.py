@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shiftbook.clock import Clock
@@ -120,7 +121,7 @@ class Connections:
         name = self.address.name
         if self._closed:
             raise closed(name)
-        failures = (driver().Error, OSError, UnicodeError)
+        failures = _failures()
         try:
             database = await self._borrow()
         except failures as error:
@@ -163,6 +164,47 @@ class Connections:
         self._closed = True
         while self._free:
             await self._free.pop().connection.close()
+
+
+class OwnConnection:
+    """A connection that one user keeps beside the pool, made when it is first lent and when it died."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._database: Database | None = None
+
+    @asynccontextmanager
+    async def lent(self) -> AsyncIterator[Database]:
+        """The connection, for one at a time. The driver's errors come out in our words, nobody else's."""
+        name = self._connections.address.name
+        try:
+            database = await self._alive()
+        except _failures() as error:
+            raise not_connected(error, name) from None
+        self._database = database
+        try:
+            yield database
+        except _failures() as error:
+            gone = _is_lost(database, error)
+            raise (not_connected(error, name) if gone else translated(error, name)) from None
+
+    async def _alive(self) -> Database:
+        database, self._database = self._database, None
+        if database is not None:
+            if database.is_alive and not has_news(database.connection):
+                return database
+            await database.connection.close()
+        return await self._connections.connect()
+
+    async def close(self) -> None:
+        """Let go of it."""
+        if self._database is not None:
+            await self._database.connection.close()
+            self._database = None
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    return (driver().Error, OSError, UnicodeError)
 
 
 def _is_lost(database: Database, error: Exception) -> bool:

@@ -110,7 +110,9 @@ class Database:
         """Whether the connection can serve another job."""
         return not self.connection.closed and int(self.connection.info.transaction_status) == 0
 
-    async def rows(self, statement: str, bindings: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    async def rows(
+        self, statement: str, bindings: tuple[Any, ...] | dict[str, Any] = ()
+    ) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
         cursor = await self.connection.execute(statement, bindings or None)
         return await cursor.fetchall()

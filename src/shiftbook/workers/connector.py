@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shiftbook.journal.postgres_address import PostgresAddress
+from shiftbook.errors import ShiftbookError
+from shiftbook.journal.postgres_address import PostgresAddress, driver
 from shiftbook.journal.postgres_connections import has_news
 from shiftbook.journal.postgres_database import SETTINGS
+from shiftbook.journal.postgres_errors import not_connected, translated
 from shiftbook.workers.layout import SCHEMA
 
 if TYPE_CHECKING:
@@ -61,6 +63,27 @@ def _pool(**settings: Any) -> AsyncConnectionPool[Any]:
 
     # Procrastinate gives a check that asks the server each time.
     return LivePool(**{**settings, "check": None})
+
+
+_NO_SUCH_WORKER = "23503"
+"""A job was fetched for a worker whose registration others have taken away."""
+
+_GONE = frozenset({"", "08", "57"})
+"""Classes of errors by which a connection or its server goes, and those that a client makes up by itself."""
+
+
+def told(fault: BaseException, name: str) -> str:
+    """A fault of the queue in one sentence, with neither a payload nor a password."""
+    if isinstance(fault, ShiftbookError):
+        return str(fault)
+    cause = fault.__cause__ if isinstance(fault.__cause__, Exception) else fault
+    code = str(getattr(cause, "sqlstate", None) or "")
+    if code == _NO_SUCH_WORKER:
+        return f"{name}: this worker did not beat for so long that it was taken for dead; it signs on anew"
+    if not isinstance(cause, (driver().Error, OSError)):
+        return f"{name}: {(str(cause).strip().splitlines() or [type(cause).__name__])[0]}"
+    words = not_connected if code[:2] in _GONE else translated
+    return str(words(cause, name)).rstrip(".")
 
 
 async def _configure(connection: AsyncConnection[Any]) -> None:

@@ -14,7 +14,7 @@ from shiftbook.run.mail import content_of, inbox_item
 from shiftbook.workers.queue import Queue
 
 PRIORITY_MAX = 999_999
-"""The greatest priority of a run, and the least below zero: the queue's own upkeep goes before every run."""
+"""The greatest priority of a run, and the least below zero."""
 
 
 async def enter(

@@ -1,8 +1,13 @@
-"""The jobs that procrastinate runs for us, and the loop of its that runs them.
+"""The job that procrastinate runs for us, the loop of its that runs it, and what a dead worker had in hand.
 
-Two jobs: a wake, handed to the worker, and the upkeep, a periodic one that frees what a dead worker had in
-hand. Whatever a job raises, it stays in the queue and is tried again: the queue forgets nothing that it was
-not told to forget. What is meant to wait goes into our own due index instead, by the server's time.
+A job is a wake, handed to the worker. Whatever it raises, it stays in the queue and is tried again: the queue
+forgets nothing that it was not told to forget. What is meant to wait goes into our own due index instead, by
+the server's time.
+
+The upkeep is no periodic job of procrastinate's: those go by each worker's own clock, and a moment that one
+worker has put in is put in by nobody else. One whose clock is a minute ahead puts in all of the next minute,
+and when it freezes nobody does the upkeep until the others' clocks have come as far. So whose turn it is goes
+by the server's time, and a busy worker's upkeep waits for no place among its runs.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from shiftbook.workers.queue import UPKEEP, WAKE, Queue
+from shiftbook.workers.queue import WAKE, Queue
 
 if TYPE_CHECKING:
     from procrastinate import BaseRetryStrategy, JobContext
@@ -24,8 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("shiftbook")
 
 CARE = "shiftbook.upkeep"
-UPKEEP_PRIORITY = 1_000_000
-"""Above `entering.PRIORITY_MAX`: with runs that go before it, nobody would free what a dead worker had."""
+"""The job by which workers of the release before do their upkeep: in a queue of theirs it is still put in."""
 
 BEGUN = 1_000
 """The priority of a run that was in the middle when its worker died: it goes before what was not begun."""
@@ -45,17 +49,16 @@ class Beat:
     poll_ms: int = 2_000
     heartbeat_ms: int = 5_000
     stalled_ms: int = 20_000
-    upkeep_s: int = 5
+    upkeep_ms: int = 5_000
 
 
 def register(
     queue: Queue,
     wake: Callable[[str], Awaitable[None]],
     keep_up: Callable[[], Awaitable[None]],
-    beat: Beat,
     in_hand: set[int | None],
 ) -> None:
-    """Tell procrastinate what the two jobs do; `in_hand` holds the numbers of those that are under way."""
+    """Tell procrastinate what its jobs do; `in_hand` holds the numbers of those that are under way."""
 
     async def on_wake(context: JobContext, run: str) -> None:
         in_hand.add(context.job.id)
@@ -64,18 +67,12 @@ def register(
         finally:
             in_hand.discard(context.job.id)
 
-    async def on_upkeep(context: JobContext, timestamp: int) -> None:
-        in_hand.add(context.job.id)
-        try:
-            await keep_up()
-        finally:
-            in_hand.discard(context.job.id)
+    async def on_upkeep(timestamp: int) -> None:
+        await keep_up()
 
     app = queue.app
     app.task(name=WAKE, retry=_always(), pass_context=True)(on_wake)
-    # No lock: a worker that dies in the upkeep must not keep the others from it.
-    kept = app.task(name=CARE, queue=UPKEEP, queueing_lock=CARE, priority=UPKEEP_PRIORITY, pass_context=True)
-    app.periodic(cron=f"* * * * * */{beat.upkeep_s}")(kept(on_upkeep))
+    app.task(name=CARE)(on_upkeep)
 
 
 async def upkeep(queue: Queue, beat: Beat) -> None:
@@ -131,7 +128,7 @@ def loop_of(queue: Queue, queues: list[str] | None, concurrency: int, beat: Beat
 
     return Loop(
         app=queue.app,
-        queues=None if queues is None else [UPKEEP, *queues],
+        queues=queues,
         name="shiftbook",
         concurrency=concurrency,
         wait=not once,

@@ -12,7 +12,7 @@ from shiftbook.errors import NewerFormat
 from shiftbook.journal.postgres_database import Database
 
 SCHEMA = "shiftbook_queue"
-LAYOUTS = {1: "queue.sql", 2: "queue_2.sql"}
+LAYOUTS = {1: "queue.sql", 2: "queue_2.sql", 3: "queue_3.sql"}
 """What makes each layout from the one before; a queue of a greater one was made by a newer Shiftbook."""
 
 HERE = f"SET LOCAL search_path TO {SCHEMA}"

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
@@ -25,7 +26,6 @@ from shiftbook.journal.postgres import PostgresStore
 from shiftbook.journal.postgres_database import Database
 from shiftbook.journal.postgres_inbox import put_in
 from shiftbook.journal.promises import InboxItem, Store
-from shiftbook.views import standing_of
 from shiftbook.workers.connector import app_on
 from shiftbook.workers.layout import HERE, SCHEMA, layout, make_layout
 
@@ -36,7 +36,10 @@ WAKE = "shiftbook.wake"
 """The name of the job that has a worker look at a run."""
 
 UPKEEP = "shiftbook"
-"""The queue of the periodic jobs, which every worker listens to."""
+"""The queue of the periodic jobs of the release before: no agent's."""
+
+PLACE_MS = 10_000
+"""How long a woken run's place in the line for a share is kept, in milliseconds: it may find no worker."""
 
 QUEUE_NAME_MAX = 40
 """Characters of a queue's name: its channel's name, with procrastinate's prefix, has to fit into 63 bytes."""
@@ -51,13 +54,16 @@ _PLAIN = re.compile(rf"[A-Za-z0-9._:/-]{{1,{QUEUE_NAME_MAX}}}")
 class Wake:
     """What the queue knows of a run that a worker takes.
 
-    The agent's reference and the tags are the catalogue's; `tries` is how often it was put off in a row.
+    The agent's reference and the tags are the catalogue's, the reference "" where that does not know it;
+    `tries` is how often the run was put off in a row, `since` when it began to wait for a share, if it does.
     """
 
     run: str
-    tries: int
-    agent: str
-    tags: tuple[str, ...]
+    tries: int = 0
+    agent: str = ""
+    tags: tuple[str, ...] = ()
+    priority: int = 0
+    since: datetime | None = None
 
 
 def queue_of(reference: str) -> str:
@@ -106,14 +112,17 @@ class Queue:
             await put_in(database, run, item)
             return bool(await self._wake(database, [run]))
 
-    async def _wake(self, database: Database, runs: Sequence[str]) -> int:
-        """Have a worker look at queued runs; how many there were. Within the caller's transaction."""
+    async def _wake(self, database: Database, runs: Sequence[str], ahead: int = 0) -> int:
+        """Have a worker look at queued runs; how many there were. Within the caller's transaction.
+
+        `ahead` is added to their priorities: those that have waited go before those that come.
+        """
         found = await database.rows(
             "SELECT run, queue, priority FROM queued_runs WHERE run = ANY (%s) ORDER BY run", (list(runs),)
         )
         for run, queue, priority in found:
             while not await self._joined(database, run):
-                if await self._put(database, run, queue, priority):
+                if await self._put(database, run, queue, priority + ahead):
                     break
         return len(found)
 
@@ -177,16 +186,26 @@ class Queue:
             await database.run(HERE)
             return await self._wake(database, [run for (run,) in found])
 
+    async def has_turn(self, every_ms: float) -> bool:
+        """Whether nobody has done the upkeep for so long, by the server's time: then the caller has to."""
+        return bool(
+            await self._rows(
+                f"UPDATE {SCHEMA}.upkeep SET done = clock_timestamp() "
+                "WHERE done <= clock_timestamp() - %s * interval '1 millisecond' RETURNING done",
+                (every_ms,),
+            )
+        )
+
     async def park(self, run: str, share: str, why: str, wait_ms: float) -> None:
         """Leave a run until there is room in a share; at the latest it is looked at again after `wait_ms`.
 
-        It keeps its place in the line if it waited for that share before.
+        It keeps its age if it waited before, for that share or another one that it comes under.
         """
         await self._rows(
             f"UPDATE {SCHEMA}.queued_runs SET due = clock_timestamp() + %s * interval '1 millisecond', "
-            "since = CASE WHEN share = %s THEN since ELSE clock_timestamp() END, share = %s, why = %s, "
+            "since = coalesce(since, clock_timestamp()), share = %s, why = %s, "
             "worker = NULL, taken = NULL WHERE run = %s RETURNING run",
-            (wait_ms, share, share, why, run),
+            (wait_ms, share, why, run),
         )
 
     async def parked(self) -> list[str]:
@@ -197,7 +216,10 @@ class Queue:
         return sorted(str(share) for (share,) in found)
 
     async def unpark(self, share: str, room: Callable[[Database], Awaitable[int]]) -> int:
-        """Wake those that wait for a share, as many as there is room for, in order; how many."""
+        """Wake those that wait for a share, as many as there is room for, in order; how many.
+
+        Their places are kept for `PLACE_MS`: until then they are woken again, and nobody younger gets in.
+        """
         job = partial(self._unpark, share=share, room=room)
         return await self.store.connections.run(job, again=job)
 
@@ -213,21 +235,20 @@ class Queue:
         async with database.transaction():
             await database.run(HERE)
             woken = await database.rows(
-                f"UPDATE queued_runs SET due = NULL WHERE run IN (SELECT run {waits} "
+                "UPDATE queued_runs SET due = least(due, clock_timestamp() + %s * interval '1 millisecond') "
+                f"WHERE run IN (SELECT run {waits} "
                 "ORDER BY priority DESC, since LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING run",
-                (share, free),
+                (PLACE_MS, share, free),
             )
-            return await self._wake(database, [run for (run,) in woken])
+            return await self._wake(database, [run for (run,) in woken], ahead=1)
 
     async def take(self, run: str, worker: str) -> Wake | None:
         """Note that a worker takes the run; None when it is no queued run (any more)."""
         found = await self._rows(_TAKE, (worker, run))
         if not found:
             return None
-        ((tries, agent, tags),) = found
-        return Wake(
-            run, tries, (await standing_of(self.store, run)).agent if agent is None else agent, tuple(tags)
-        )
+        ((tries, priority, since, agent, tags),) = found
+        return Wake(run, tries, agent, tuple(tags), priority, since)
 
     async def put_off(self, run: str, wait_ms: float, why: str, *, failed: bool = True) -> None:
         """Wake the run again after a while, by the server's time, and earlier if it was due earlier.
@@ -282,11 +303,11 @@ _PARKED = "due IS NOT NULL AND worker IS NULL"
 
 _TAKE = f"""
 UPDATE {SCHEMA}.queued_runs SET worker = %s, taken = clock_timestamp() WHERE run = %s
-RETURNING tries,
-    (
+RETURNING tries, priority, since,
+    coalesce((
         SELECT agent FROM shiftbook.runs JOIN shiftbook.leases USING (number)
         WHERE leases.run = queued_runs.run
-    ),
+    ), ''),
     ARRAY(
         SELECT tag FROM shiftbook.tags JOIN shiftbook.leases ON leases.number = tags.run
         WHERE leases.run = queued_runs.run

@@ -15,7 +15,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,8 @@ from shiftbook.messages import ReplyEvent
 from shiftbook.run.agent import Agent
 from shiftbook.run.loop import LEASE_MS, Run, resume
 from shiftbook.run.reference import load_agent
+from shiftbook.views import standing_of
+from shiftbook.workers.connector import told
 from shiftbook.workers.counts import Counts
 from shiftbook.workers.jobs import Beat, forsaken, loop_of, register, upkeep
 from shiftbook.workers.queue import Queue, Wake, queue_of
@@ -87,6 +89,11 @@ class Worker:
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._handles: dict[str, Run] = {}
         self._loop: Loop | None = None
+        self._listens = asyncio.Event()
+        self._listened = False
+        """Whether the loop that ended last had come as far as to take jobs."""
+        self._astray = 0
+        """Looks in a row that came to nothing and could not be put off."""
         self._in_hand: set[int | None] = set()
         self._stopping = asyncio.Event()
 
@@ -102,8 +109,8 @@ class Worker:
 
     async def work(self, *, once: bool = False) -> None:
         """Take runs until told to stop; with `once` until nothing waits any more."""
-        register(self._queue, self.wake, self._upkeep, self.settings.beat, self._in_hand)
-        tries = 0
+        register(self._queue, self.wake, self._upkeep, self._in_hand)
+        tries, wait_ms = 0, 0.0
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._gate.close)
             stack.push_async_callback(self._sign_off)
@@ -111,6 +118,7 @@ class Worker:
             for look, pause_ms in (
                 (self._queue.due, beat.poll_ms),
                 (self._beat, beat.heartbeat_ms),
+                (self._upkeep, beat.upkeep_ms),
             ):
                 stack.push_async_callback(end, asyncio.create_task(self._keep_up(look, pause_ms)))
             while not self._stopping.is_set():
@@ -118,40 +126,49 @@ class Worker:
                 fault = await self._listen(once)
                 if self._stopping.is_set() or (once and fault is None):
                     break
-                tries = 0 if self.clock.steady_ms() - began_ms > PAUSE_MS_MAX else tries + 1
+                # Who listened for longer than he had waited for it was well: the next outage is a new one.
+                was_well = self._listened and self.clock.steady_ms() - began_ms > wait_ms
+                tries = 0 if was_well else tries + 1
                 wait_ms = self._pause_ms(tries)
-                log.warning("the queue cannot be reached, again in %.1f s: %s", wait_ms / 1000, fault)
+                log.warning("%s; again in %.1f s", fault, wait_ms / 1000)
                 self.counts.outages += 1
                 await self._rest_ms(wait_ms)
             await self._hand_over()
 
-    async def _listen(self, once: bool) -> BaseException | None:
-        """Run procrastinate's loop until it ends; what ended it, None if that was meant."""
+    async def _listen(self, once: bool) -> str | None:
+        """Run procrastinate's loop until it ends; what ended it in words, None if that was meant."""
         from procrastinate.exceptions import ConnectorException
         from psycopg import Error
 
         settings = self.settings
         queues = [queue_of(each) for each in settings.agents] or None
-        app = self._queue.app
+        app, name = self._queue.app, self._queue.store.name
+        self._listened = False
         try:
             await app.open_async()
             loop = loop_of(self._queue, queues, settings.concurrency, settings.beat, once=once)
             if once:
                 loop.shutdown_graceful_timeout = None
             self._loop = loop
+            self._listens.set()
             if not self._stopping.is_set():
                 await loop.run()  # type: ignore[no-untyped-call]  # procrastinate's own
-            return None if once or self._stopping.is_set() else ConnectorException("its loop has ended")
+            return None if once or self._stopping.is_set() else f"{name}: the queue's connection was lost"
         except (ConnectorException, Error, OSError) as fault:
-            return fault.__cause__ or fault
+            return told(fault, name)
         finally:
+            self._listened = self._loop is not None and self._loop.run_task is not None
             self._loop = None
+            self._listens.clear()
             with suppress(ConnectorException, Error, OSError):
                 await app.close_async()
 
     async def _upkeep(self) -> None:
-        await upkeep(self._queue, self.settings.beat)
-        await self._gate.wake_all_parked(self._queue)
+        """Free what dead workers left, when it is this worker's turn."""
+        await self._listens.wait()  # Procrastinate can be asked as long as its loop is there.
+        if await self._queue.has_turn(self.settings.beat.upkeep_ms):
+            await upkeep(self._queue, self.settings.beat)
+            await self._gate.wake_all_parked(self._queue)
 
     async def _keep_up(self, look: Callable[[], Awaitable[object]], pause_ms: int) -> None:
         """Do something again and again; what goes wrong with it is told, and it is done again."""
@@ -159,7 +176,8 @@ class Worker:
             try:
                 await look()
             except Exception as fault:  # noqa: BLE001 - a worker that no longer beats or looks is a dead one
-                log.warning("%s, tried again in %.1f s: %s", look.__name__, pause_ms / 1000, fault)
+                said = told(fault, self._queue.store.name)
+                log.warning("%s, tried again in %.1f s: %s", look.__name__, pause_ms / 1000, said)
             await self.clock.sleep_ms(pause_ms)
 
     async def _beat(self) -> None:
@@ -216,7 +234,14 @@ class Worker:
             await asyncio.shield(at_work)
         task = self._runs[run] = asyncio.create_task(self._look_at(run), name=f"run {run}")
         task.add_done_callback(partial(self._forget, run))
-        await asyncio.shield(task)
+        try:
+            await asyncio.shield(task)
+        except Exception:
+            # It could not even be put off, and its job is tried again as soon as this returns.
+            self._astray += 1
+            await self._rest_ms(self._pause_ms(self._astray))
+            raise
+        self._astray = 0
 
     def _forget(self, run: str, task: asyncio.Task[None]) -> None:
         if self._runs.get(run) is task:
@@ -229,11 +254,11 @@ class Worker:
         if self._stopping.is_set():
             await self._queue.put_off(run, 0, "the worker is stopping", failed=False)
             return
-        wake = await self._queue.take(run, self.name)
-        if wake is None:
-            return
+        wake: Wake | None = None
         try:
-            await self._resume(wake)
+            wake = await self._queue.take(run, self.name)
+            if wake is not None:
+                await self._resume(wake)
         except ShareFull as full:
             self.counts.full += 1
             await self._queue.park(run, full.key, str(full), PARKED_MS + self._jitter_ms(PARKED_MS))
@@ -251,15 +276,17 @@ class Worker:
             raise
         except Exception as fault:  # noqa: BLE001 - an author may raise anything, and no run is lost
             self.counts.faults += 1
-            wait_ms = self._pause_ms(wake.tries + 1)
-            told = str(fault) or type(fault).__name__
-            log.warning("run %s is tried again in %.1f s: %s", run, wait_ms / 1000, told)
-            await self._queue.put_off(run, wait_ms, told[:500])
+            wait_ms = self._pause_ms(1 if wake is None else wake.tries + 1)
+            said = str(fault) or type(fault).__name__
+            log.warning("run %s is tried again in %.1f s: %s", run, wait_ms / 1000, said)
+            await self._queue.put_off(run, wait_ms, said[:500])
 
     async def _resume(self, wake: Wake) -> None:
+        if not wake.agent:  # A list of runs that was made by an older release.
+            wake = replace(wake, agent=(await standing_of(self._queue.store, wake.run)).agent)
         run, agent = wake.run, self._agent(wake.agent)
         if agent.toolboxes:
-            await self._gate.look(wake.agent, wake.tags)  # They are opened for the claim, which may be dear.
+            await self._gate.look(wake)  # They are opened for the claim, which may be dear.
         async with AsyncExitStack() as stack:
             handle = await resume(
                 self._queue.store,
@@ -268,7 +295,7 @@ class Worker:
                 clock=self.clock,
                 watcher=self,
                 lease_ms=self.settings.lease_ms,
-                claim=self._gate.claim(wake.agent, wake.tags),
+                claim=self._gate.claim(wake),
             )
             stack.push_async_callback(self._wake_next, wake)  # once the lease is given back
             await stack.enter_async_context(handle)
@@ -288,7 +315,7 @@ class Worker:
     async def _wake_next(self, wake: Wake) -> None:
         # Where it fails, the upkeep wakes them.
         with suppress(ShiftbookError):
-            await self._gate.wake_parked(self._queue, wake.agent, wake.tags)
+            await self._gate.wake_parked(self._queue, wake)
 
     def _agent(self, reference: str) -> Agent:
         try:

@@ -49,6 +49,16 @@ def leave(task: asyncio.Future[Any]) -> None:
     task.add_done_callback(_fetch)
 
 
+def tellings() -> int:
+    """How often the current task was told to end so far; 0 where no task is.
+
+    A `CancelledError` means that this task is to end only where the count has grown since what raised it was
+    begun. Else what was awaited was cancelled by itself: a task keeps count of those that it lived through.
+    """
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
+
+
 def _fetch(task: asyncio.Future[Any]) -> None:
     if not task.cancelled():
         task.exception()

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from shiftbook.clock import Clock
-from shiftbook.ending import end
+from shiftbook.ending import end, tellings
 from shiftbook.errors import AgentUnusable
 from shiftbook.mcp.listing import Definition, read_listing
 from shiftbook.mcp.servers import HttpServer, Server
@@ -206,10 +206,11 @@ class Connection:
             if self._leave.is_set():
                 return
             self._fault, self._ended = None, asyncio.Event()
+            told = tellings()
             try:
                 await self._stay()
             except asyncio.CancelledError:
-                if _is_told_to_end():
+                if tellings() > told:
                     raise
                 self._fault = ConnectionError("the connection broke")
             except Exception as fault:  # noqa: BLE001 - whatever a server does to the SDK, the run goes on
@@ -294,11 +295,6 @@ class Connection:
 
 class _Forgotten(Exception):
     """The server does not know our session."""
-
-
-def _is_told_to_end() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _leaves(fault: BaseException) -> list[BaseException]:

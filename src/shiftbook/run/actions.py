@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from shiftbook.codec import Redact, blob_hash
-from shiftbook.ending import leave
+from shiftbook.ending import leave, tellings
 from shiftbook.entries import ActionFinished, ActionStarted, Outcome, UserContent, Warned
 from shiftbook.messages import Media, Missing, Text
 from shiftbook.projections.view import OpenCall, action_key
@@ -188,15 +188,14 @@ def _context(desk: Desk, call: OpenCall, attempt: int) -> Context:
 async def _attempt(desk: Desk, call: OpenCall, attempt: int) -> Ended:
     """One attempt at a call: whatever the tool does, it comes back as an `Ended`."""
     tool = desk.tools[call.tool]
-    context = _context(desk, call, attempt)
+    context, told = _context(desk, call, attempt), tellings()
     work = asyncio.ensure_future(_timed(tool, call, context))
     desk.in_flight.add(work)
     desk.cancellations.add(context.cancelled)
     try:
         output = await work
     except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        if tellings() > told:
             leave(work)
             raise
         return Ended("cancelled" if tool.ends_when_cancelled else "unknown", (Text(CANCELLED_TEXT),))
@@ -271,15 +270,14 @@ async def reconcile(desk: Desk, act: Reconcile) -> None:
     call = desk.view.calls[act.call]
     tool = desk.tools[call.tool]
     await desk.book.commit()
-    context = _context(desk, call, call.attempt)
+    context, told = _context(desk, call, call.attempt), tellings()
     work = asyncio.ensure_future(_timed_question(tool, call, context))
     desk.in_flight.add(work)
     desk.cancellations.add(context.cancelled)
     try:
         answer = await work
     except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        if tellings() > told:
             leave(work)
             raise
         desk.note(ActionFinished(act.call, "unknown", (Text(UNKNOWN_TEXT),)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from shiftbook.canonical import encode
-from shiftbook.ending import leave
+from shiftbook.ending import leave, tellings
 from shiftbook.entries import ModelAnswered, ReportAnswered
 from shiftbook.errors import Damaged, NotCanonical, ProviderFault, StoreError
 from shiftbook.messages import AssistantPart, Call, Emit, Reply, Request, Text
@@ -49,13 +49,13 @@ async def attempt(
 
     Cancellation of the caller and faults of the store go through.
     """
+    told = tellings()
     work = asyncio.create_task(receive, name=TASK_NAME)
     desk.in_flight.add(work)
     try:
         await work
     except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        if tellings() > told:
             leave(work)
             raise
         if desk.leaving and part.whole is None and not part.text:

@@ -22,6 +22,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, cast, get_args, overload
 
+from shiftbook.ending import tellings
 from shiftbook.errors import AgentMistake
 from shiftbook.messages import Json, ToolSchema
 from shiftbook.tools.arguments import Arguments
@@ -165,11 +166,11 @@ class FunctionTool(Generic[P, R_co]):
         return replace(context, report=report)
 
     async def _on_loop(self, function: Callable[..., Any], given: Mapping[str, Any], context: Context) -> Any:
+        told = tellings()
         try:
             return await function(**given)
         except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
+            if tellings() > told:
                 context.cancelled.set()
                 raise
             raise no_signal(error, f"tool {self.name}") from error

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import psycopg
 
 from tests.chaos import desk, worker
+from tests.chaos.worker import READY
 from tests.crash.receiver import Receiver
 from tests.postgres import Server
 
@@ -87,6 +88,8 @@ class Hand:
     space: Namespace | None = None
     process: subprocess.Popen[bytes] | None = None
     lives: int = 0
+    up_in: int = 0
+    """The life in which it was last seen to have begun to work."""
     busy: bool = False
     """Something is being done to it."""
 
@@ -125,12 +128,22 @@ class Crew:
             desk.RECEIVER: receiver,
             desk.PACE: str(self.pace_ms),
         }
-        log = (self.folder / f"{hand.host}.log").open("wb")
+        log = self.log_of(hand).open("wb")
         self._logs.append(log)
         # `ip netns exec` becomes the program that it starts: the process id is the worker's.
         hand.process = subprocess.Popen(
             [*words, address], env={**os.environ, **place}, stdout=log, stderr=subprocess.STDOUT
         )
+
+    def log_of(self, hand: Hand) -> Path:
+        """Where what stands in a worker's place now writes to."""
+        return self.folder / f"{hand.host}.log"
+
+    def is_up(self, hand: Hand) -> bool:
+        """Whether the worker has begun to work: a newborn one that still loads is nobody to take over."""
+        if hand.up_in != hand.lives and READY in self.log_of(hand).read_text(errors="replace"):
+            hand.up_in = hand.lives
+        return hand.up_in == hand.lives
 
     def signal(self, hand: Hand, number: signal.Signals) -> None:
         """Send a signal to the process."""

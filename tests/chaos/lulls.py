@@ -44,7 +44,7 @@ class Lulls:
 
     async def see(self, acted: int, now_ms: float) -> str | None:
         """Look at how often the service has acted by now."""
-        if self._since_ms is None or acted != self._acted:
+        if acted == 0 or self._since_ms is None or acted != self._acted:  # It begins with the first.
             self._acted, self._since_ms, self._told = acted, now_ms, False
             return None
         lasts_ms = now_ms - self._since_ms

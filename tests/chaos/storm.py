@@ -125,7 +125,7 @@ class Storm:
         lulls = Lulls(self.crew.address, self.plan.lease_ms, 2.0 * self.plan.lease_ms)
         while True:
             if told := await lulls.see(self.receiver.acted, self.clock.steady_ms()):
-                self._note(told)
+                self._note(f"{told}; {len(self._left())} are up and left alone")
             self.report.lull_ms = lulls.longest_ms
             await self.clock.sleep_ms(LOOK_MS)
 
@@ -194,15 +194,21 @@ class Storm:
             if len(self.runs) == self.plan.runs and await self._is_at_rest():
                 self._note("nobody holds a run any more: a fault less")
                 return None
-            free = [hand for hand in hands if not hand.busy and (hand.space is not None) == apart]
-            if len(hands) - sum(hand.busy for hand in hands) <= max(1, len(hands) // 2):
+            left = self._left()
+            free = [hand for hand in left if (hand.space is not None) == apart]
+            if len(left) <= max(1, len(hands) // 2):
                 free = []  # Somebody has to be left to take over.
             for hand in self.chance.sample(free, len(free)):
+                lives = hand.lives
                 held = await self._held(hand)
-                if held and not hand.busy:
+                if held and not hand.busy and hand.lives == lives:
                     hand.busy = True
                     return hand, held
             await self.clock.sleep_ms(LOOK_MS)
+
+    def _left(self) -> list[Hand]:
+        """The workers that are up and that nothing is done to."""
+        return [hand for hand in self.crew.hands if not hand.busy and self.crew.is_up(hand)]
 
     async def _held(self, hand: Hand) -> dict[str, int]:
         try:

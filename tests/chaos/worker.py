@@ -24,6 +24,9 @@ from shiftbook.journal.promises import Store
 from shiftbook.workers import Settings, Worker, open_queue
 from shiftbook.workers.jobs import Beat
 
+READY = "ready to work"
+"""What a worker writes once it is about to take runs."""
+
 HOST, SKEW, LEASE, CONCURRENCY = "CHAOS_HOST", "CHAOS_SKEW_MS", "CHAOS_LEASE_MS", "CHAOS_CONCURRENCY"
 
 
@@ -75,7 +78,7 @@ async def work(address: str, skew_ms: int) -> None:
     )
     worker = Worker(queue, settings, clock=clock)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
-    print("ready", datetime.now(UTC).isoformat(), flush=True)
+    print(READY, datetime.now(UTC).isoformat(), flush=True)
     await worker.work()
     print(worker.counts, flush=True)
     await store.close()

@@ -348,7 +348,7 @@ async def claimed(address: str, name: str) -> float:
             assert found is not None
             wake = await queue.take(found[0], "bench")
             assert wake is not None
-            async with gate.claim(agent.reference, wake.tags):
+            async with gate.claim(wake):
                 lease = await store.leases.take(found[0], this_process(), 30_000)
             took.append(time.perf_counter() - began)
             await store.leases.give_back(lease)

@@ -10,6 +10,7 @@ from shiftbook.run.loop import resume
 from shiftbook.workers import Queue, Settings, Worker
 from shiftbook.workers.board import board
 from shiftbook.workers.jobs import Beat, upkeep
+from shiftbook.workers.roster import sign_on
 from tests.chaos.worker import SkewedClock
 from tests.workers.ground import (
     PATIENCE_S,
@@ -155,16 +156,16 @@ def test_a_worker_that_begins_anew_under_the_same_name_is_told_as_it_is_now() ->
 
     async def main(address: str) -> None:
         async with queue_at(address) as queue:
-            await queue.sign_on("pod:1", "pod", 1, 4, [], began=True)
+            await sign_on(queue.store, "pod:1", "pod", 1, 4, [], began=True)
             with raw(address) as connection:
                 connection.execute(
                     "UPDATE workers SET seen = seen - interval '1 h', began = began - interval '1 h'"
                 )
             first = (await board(queue.store))["workers"][0]
-            await queue.sign_on("pod:1", "pod", 1, 4, [], began=False)
+            await sign_on(queue.store, "pod:1", "pod", 1, 4, [], began=False)
             beaten = (await board(queue.store))["workers"][0]
             assert (beaten["began"], beaten["seen"] > first["seen"]) == (first["began"], True)
-            await queue.sign_on("pod:1", "pod", 1, 8, ["a.py:b"], began=True)
+            await sign_on(queue.store, "pod:1", "pod", 1, 8, ["a.py:b"], began=True)
             now = (await board(queue.store))["workers"][0]
             assert (now["concurrency"], now["agents"]) == (8, ["a.py:b"])
             assert now["began"] > first["began"]

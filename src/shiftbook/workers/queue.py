@@ -270,27 +270,6 @@ class Queue:
             (run,),
         )
 
-    async def sign_on(
-        self, name: str, host: str, pid: int, concurrency: int, agents: Sequence[str], *, began: bool
-    ) -> None:
-        """Note that a worker is there, once (`began`) and then at every beat. Those not seen for a day go.
-
-        A container that starts again has the host and the process id of the one before: its row is its own.
-        """
-        await self._rows(
-            f"WITH old AS (DELETE FROM {SCHEMA}.workers WHERE seen < now() - interval '1 day' "
-            f"AND name <> %s) INSERT INTO {SCHEMA}.workers (name, host, pid, concurrency, agents) "
-            "VALUES (%s, %s, %s, %s, %s) "
-            "ON CONFLICT (name) DO UPDATE SET seen = excluded.seen, concurrency = excluded.concurrency, "
-            "agents = excluded.agents, began = CASE WHEN %s THEN excluded.began ELSE workers.began END "
-            "RETURNING name",
-            (name, name, host, pid, concurrency, list(agents), began),
-        )
-
-    async def sign_off(self, name: str) -> None:
-        """Note that a worker has ended."""
-        await self._rows(f"DELETE FROM {SCHEMA}.workers WHERE name = %s RETURNING name", (name,))
-
     async def _rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         async def job(database: Database) -> list[tuple[Any, ...]]:
             return await database.rows(statement, values)

@@ -32,6 +32,7 @@ from shiftbook.workers.connector import told
 from shiftbook.workers.counts import Counts
 from shiftbook.workers.jobs import Beat, forsaken, loop_of, register, upkeep
 from shiftbook.workers.queue import Queue, Wake, queue_of
+from shiftbook.workers.roster import sign_off, sign_on
 from shiftbook.workers.shares import Gate, ShareFull, Shares
 
 if TYPE_CHECKING:
@@ -193,8 +194,14 @@ class Worker:
                 )
         began = not self._signed_on
         with suppress(ShiftbookError):
-            await self._queue.sign_on(
-                self.name, holder.host, holder.pid, settings.concurrency, settings.agents, began=began
+            await sign_on(
+                self._queue.store,
+                self.name,
+                holder.host,
+                holder.pid,
+                settings.concurrency,
+                settings.agents,
+                began=began,
             )
             self._signed_on = True
 
@@ -202,7 +209,7 @@ class Worker:
         # A worker that ends while the database is away is not held up by what a day takes away by itself.
         with suppress(ShiftbookError, TimeoutError):
             async with asyncio.timeout(SIGN_OFF_S):
-                await self._queue.sign_off(self.name)
+                await sign_off(self._queue.store, self.name)
 
     def stop(self) -> None:
         """Take nothing more; every run is handed over at its next safe boundary."""

@@ -1,4 +1,4 @@
-"""The list of workers, which `shiftbook workers` tells: each signs on, is seen at each beat, and signs off."""
+"""The list of workers that `shiftbook workers` tells: each signs on, is seen at each beat, and signs off."""
 
 from __future__ import annotations
 

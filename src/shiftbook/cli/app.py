@@ -21,7 +21,7 @@ from shiftbook._version import VERSION
 from shiftbook.cli.examples import EXAMPLES
 from shiftbook.cli.options import VERBOSE_HELP, is_verbose, set_verbose
 from shiftbook.cli.output import unread
-from shiftbook.cli.words import plain, sentence
+from shiftbook.cli.words import masked, plain, sentence
 from shiftbook.entries import FORMAT
 from shiftbook.errors import ShiftbookError
 
@@ -122,6 +122,14 @@ def main() -> None:
     sys.exit(code)
 
 
+def _refused(error: Exception, told: str, code: int) -> int:
+    """Tell why it ended, in one sentence without a password; the exit code."""
+    if is_verbose():
+        logging.getLogger("shiftbook").error("stopped by an error", exc_info=error)
+    sys.stderr.write(plain(f"shiftbook: {masked(sentence(told))}") + "\n")
+    return code
+
+
 def _program() -> int | str | None:
     """Run the verb; the exit code, or None for 0."""
     # A stream that the caller closed is one that nobody reads; Python has None in its place.
@@ -131,10 +139,13 @@ def _program() -> int | str | None:
     try:
         app(prog_name="shiftbook")
     except ShiftbookError as error:
-        if is_verbose():
-            logging.getLogger("shiftbook").error("stopped by an error", exc_info=error)
-        sys.stderr.write(plain(f"shiftbook: {sentence(str(error))}") + "\n")
-        return error.exit_code
+        return _refused(error, str(error), error.exit_code)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What the system refuses anywhere (a name too long, no right, a full disk) is told like bad input.
+        told = "" if error.filename is None else f"{error.filename!s:.200}: "
+        return _refused(error, f"{told}{error.strerror or error}; check the path, its rights and its disk", 2)
     except SystemExit as end:
         return end.code
     return None

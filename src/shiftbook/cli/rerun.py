@@ -85,7 +85,7 @@ def command(
     if ttl not in TTLS:
         raise BadInput(f"--ttl {ttl} is no life of a cache: give one of {', '.join(TTLS)}.")
     settings = rerun.Settings(
-        policy=policy or rerun.POLICY_DEFAULT,
+        policy=rerun.POLICY_DEFAULT if policy is None else policy,
         cap=CAP_DEFAULT if cap is None else cap,
         mark=mark,
         fixed=fixed or 0,

@@ -67,7 +67,7 @@ async def _resume(
 ) -> int:
     async with journal(db) as store:
         name = await run_meant(store, run, last)
-        reference = agent or (await standing_of(store, name)).agent
+        reference = (await standing_of(store, name)).agent if agent is None else agent
         if rerun.is_rerun(reference):
             if message is not None or overrides.given():
                 raise BadInput(

@@ -14,6 +14,7 @@ from shiftbook.cli.outcome import Ending, see_through
 from shiftbook.cli.output import data, line, note
 from shiftbook.cli.places import journal, server
 from shiftbook.cli.words import count
+from shiftbook.errors import BadInput
 from shiftbook.run.agent import Agent
 from shiftbook.run.loop import start
 from shiftbook.run.reference import Overrides, load_agent
@@ -53,11 +54,14 @@ def command(
         typer.Option("--queue", help="Leave the run to a worker, on PostgreSQL: print its id and return."),
     ] = False,
     priority: Annotated[
-        int,
+        int | None,
         typer.Option(
-            "--priority", metavar="N", help="With --queue: of two runs that wait, the greater goes first."
+            "--priority",
+            metavar="N",
+            show_default=False,
+            help="With --queue: of two runs that wait, the greater goes first; 0.",
         ),
-    ] = 0,
+    ] = None,
     policy: PolicyName = None,
     cap: Cap = None,
     mark: Mark = None,
@@ -71,10 +75,12 @@ def command(
     The model's words go to stdout, calls, results and tokens to stderr. Ctrl-C rests the run at the next safe
     boundary; `shiftbook resume` goes on, also after a kill.
     """
+    if priority is not None and not queue:
+        raise BadInput("--priority is for runs that wait in a queue: give --queue as well, or leave it out.")
     said = message_of(message, text, needed=True)
     loaded = load_agent(agent, Overrides(policy=policy, cap=cap, mark=mark, fixed=fixed))
     if queue:
-        asyncio.run(_queue(loaded, said or "", run_id, tag or [], priority, db, json))
+        asyncio.run(_queue(loaded, said or "", run_id, tag or [], priority or 0, db, json))
         return
     raise typer.Exit(asyncio.run(_run(loaded, said, run_id, tag or [], db, json)))
 

@@ -11,8 +11,9 @@ import shlex
 _STEERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-_PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):[^@\s]*@")
-_PASSWORD_BEHIND = re.compile(r"(?<=[?&])(?:ssl)?password=[^&]*&?", re.IGNORECASE)
+# One slash where an address was taken for the path of a file, which makes two into one.
+_PASSWORD = re.compile(r"(:/{1,2}[^/@\s:]*):[^@\s]*@")
+_PASSWORD_BEHIND = re.compile(r"(?<=[?&])(?:ssl)?password=[^&\s]*&?", re.IGNORECASE)
 
 
 def plain(text: str) -> str:
@@ -25,9 +26,15 @@ def escaped(json: str) -> str:
     return _STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
+WORD_CHARS = 300
+"""A longer word in an error's message is shown by its beginning: it quotes what was given."""
+
+
 def sentence(text: str) -> str:
-    """An error's message on one line, with its full stop."""
-    words = " ".join(text.split())
+    """An error's message on one line, with its full stop and no endless word."""
+    words = " ".join(
+        word if len(word) <= WORD_CHARS else f"{word[: WORD_CHARS // 3]}..." for word in text.split()
+    )
     return words if words.endswith((".", "!", "?")) else f"{words}."
 
 
@@ -38,8 +45,13 @@ def count(number: int, noun: str, many: str | None = None) -> str:
 
 def without_password(address: str) -> str:
     """An address that may be shown: without what stands between user and host, or behind as a parameter."""
-    shown = _PASSWORD.sub(r"\1@", address)
-    return _PASSWORD_BEHIND.sub("", shown).rstrip("?&") if "://" in shown else shown
+    return masked(address).rstrip("?&")
+
+
+def masked(text: str) -> str:
+    """A text in which no address shows its password."""
+    shown = _PASSWORD.sub(r"\1@", text)
+    return _PASSWORD_BEHIND.sub("", shown) if ":/" in shown else shown
 
 
 def quoted(*words: str) -> str:

@@ -1,12 +1,13 @@
 """What no store lets in, whatever database it keeps its rows in.
 
 These refusals come before anything looks at the database: a commit that no correct writer makes, an inbox
-item that nothing could become, a run id that could not stand in a file name.
+item that nothing could become, a run id that could not stand in a file name, a tag that is no line of text.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from shiftbook.codec import blob_hash
 from shiftbook.entries import KIND_NUMBERS
@@ -21,6 +22,10 @@ RUN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,63}")
 
 ITEM_ID_MAX = 200
 """Characters of an inbox item's id."""
+
+
+TAG_MAX = 200
+"""Characters of a run's tag."""
 
 
 def check_commit(commit: Commit) -> None:
@@ -64,3 +69,15 @@ def check_run_id(run: str) -> None:
             f"{run!r:.80} cannot be a run id: letters, digits, '.', '_' and '-', at most 64, a letter or "
             "digit first."
         )
+
+
+def check_tags(tags: object) -> tuple[str, ...]:
+    """The tags of a run, or `BadInput` for what no table and no terminal could hold."""
+    if isinstance(tags, str) or not isinstance(tags, Sequence):
+        raise BadInput(f"Tags are a list of texts, not {tags!r:.60}: write tags=[...].")
+    for tag in tags:
+        if not (isinstance(tag, str) and 0 < len(tag) <= TAG_MAX and tag.isprintable() and tag.strip()):
+            raise BadInput(
+                f"{tag!r:.80} cannot be a tag: 1 to {TAG_MAX} characters that can be printed, on one line."
+            )
+    return tuple(tags)

@@ -212,6 +212,14 @@ def _let_go(connection: apsw.Connection | None) -> None:
 
 def _check_path(address: Address, *, create: bool) -> None:
     path = Path(address.target)
+    try:
+        path.lstat()
+    except OSError as fault:
+        if not isinstance(fault, FileNotFoundError | NotADirectoryError):
+            why = f"{address.name:.200}: cannot be looked at ({fault.strerror})"
+            raise StoreUnusable(f"{why}; check the path, or name another file as the database.") from None
+    except ValueError:
+        raise StoreUnusable(f"{address.name!r:.200} cannot be the path of a file; name another.") from None
     if path.is_dir():
         raise StoreUnusable(f"{address.name} is a directory; name a file in it as the database.")
     if not path.parent.is_dir():

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from shiftbook.errors import ProviderFault
+from shiftbook.errors import AgentMistake, ProviderFault
 from shiftbook.messages import (
     Call,
     CallDelta,
@@ -135,6 +135,12 @@ class Scripted:
         check: Callable[[Request], None] | None = None,
         reports: Callable[[Request], Step] | None = None,
     ) -> None:
+        given: object = script  # whatever the hint says
+        if not callable(given) and (isinstance(given, str | bytes) or not isinstance(given, Sequence)):
+            raise AgentMistake(
+                f"A script is a list of replies, or a function of the request, not {given!r:.60}: write "
+                'Scripted([say("Hello")]).'
+            )
         self._script = script if callable(script) else tuple(script)
         self._reports = reports
         self._check = check

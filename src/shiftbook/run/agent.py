@@ -25,7 +25,7 @@ from shiftbook.prompt.report import MECHANICAL
 from shiftbook.providers.promise import Provider
 from shiftbook.run.answer import Shape, shape_of
 from shiftbook.run.booktools import BookTool, book_tools_named
-from shiftbook.run.limits import Limits
+from shiftbook.run.limits import Limits, check_number
 from shiftbook.tools.contract import Tool, contract_digest, stable_schema
 from shiftbook.tools.toolbox import Toolbox
 
@@ -96,6 +96,7 @@ class Agent:
     """The book tools that `book_tools` and the policy come to."""
 
     def __post_init__(self) -> None:
+        self._check_shapes()
         if not callable(getattr(self.model, "reply", None)):
             raise AgentMistake(
                 f"The model of agent {self.name!r} is {self.model!r:.60}: give a provider, such as "
@@ -123,14 +124,16 @@ class Agent:
                 raise AgentMistake(
                     f"The model {name!r} stands twice in this agent: leave it out of the fallback."
                 )
-        if self.cap < 1:
-            raise AgentMistake(f"The cap is {self.cap} tokens: it has to be at least 1.")
-        if self.mark is not None and not 0 < self.mark <= self.cap:
+        check_number("The cap, in tokens,", self.cap, least=1)
+        check_number("The fixed part, in tokens,", self.fixed, least=0)
+        if self.mark is not None:
+            check_number("The mark, in tokens,", self.mark, least=1)
+        if self.mark is not None and self.mark > self.cap:
             raise AgentMistake(
                 f"The mark of {self.mark} tokens has to lie between 1 and the cap of {self.cap}."
             )
-        if min(self.recall_room.point, self.recall_room.whole_set) < 0:
-            raise AgentMistake("What recall may bring back is a number of tokens: 0 or more.")
+        for tokens in (self.recall_room.point, self.recall_room.whole_set):
+            check_number("What recall may bring back, in tokens,", tokens, least=0)
         policy_named(self.policy)
         self._check_report()
         if self.output is not None:
@@ -141,16 +144,31 @@ class Agent:
                 )
             object.__setattr__(self, "shape", shape_of(self.output))
 
+    def _check_shapes(self) -> None:
+        """Each part is of the shape that its type says: hints are not checked at run time."""
+        for told, shape, wanted in _SHAPES:
+            value = getattr(self, told)
+            if not isinstance(value, shape) or (isinstance(value, str | bytes) and shape is Sequence):
+                raise AgentMistake(f"The {told} of an agent is {value!r:.60}: give {wanted}.")
+        for each in self.fallback:
+            if not callable(getattr(each, "reply", None)):
+                raise AgentMistake(f"The fallback holds {each!r:.60}: give providers, as for the model.")
+        if not all(isinstance(word, str) for rule in self.rules.items() for word in rule):
+            raise AgentMistake("The rules of an agent are texts by keys that are texts.")
+        if isinstance(self.book_tools, str) or not isinstance(self.book_tools, bool | Sequence | None):
+            raise AgentMistake(
+                f"The book_tools of an agent are {self.book_tools!r:.60}: give True, False or a list."
+            )
+        if self.redact is not None and not callable(self.redact):
+            raise AgentMistake(f"The redact of an agent is {self.redact!r:.60}: give a function.")
+
     def _check_report(self) -> None:
         if self.report not in (MECHANICAL, BY_MODEL) and not callable(getattr(self.report, "reply", None)):
             raise AgentMistake(
                 f"Reports cannot be written by {self.report!r:.60}: say {MECHANICAL!r}, {BY_MODEL!r}, or "
                 "give another provider."
             )
-        if self.report_window < 1:
-            raise AgentMistake(
-                f"The window for reports is {self.report_window} tokens: it has to be at least 1."
-            )
+        check_number("The window for reports, in tokens,", self.report_window, least=1)
 
     @property
     def writer(self) -> Provider | None:
@@ -205,6 +223,21 @@ class Agent:
     def low_water(self) -> int:
         """The mark in force, in tokens."""
         return self.mark if self.mark is not None else int(self.cap * MARK_SHARE)
+
+
+_SHAPES: tuple[tuple[str, type, str], ...] = (
+    ("name", str, "a text"),
+    ("instructions", str, "a text"),
+    ("policy", str, "the name of one"),
+    ("reference", str, "a text"),
+    ("fallback", Sequence, "a list of providers"),
+    ("tools", Sequence, "a list of tools"),
+    ("toolboxes", Sequence, "a list of toolboxes"),
+    ("observers", Sequence, "a list of observers"),
+    ("rules", Mapping, "a dictionary of texts by key"),
+    ("parameters", Mapping, "a dictionary"),
+    ("limits", Limits, "shiftbook.Limits(...)"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from shiftbook.errors import AgentMistake
 
@@ -38,6 +38,22 @@ class Limits:
     snapshot_every: int = 200
 
     def __post_init__(self) -> None:
-        for name in ("parallel", "attempts", "snapshot_every"):
-            if getattr(self, name) < 1:
-                raise AgentMistake(f"The limit {name} is {getattr(self, name)}: it has to be at least 1.")
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value is not None or each.name not in _WITHOUT:
+                check_number(f"The limit {each.name}", value, least=_LEAST.get(each.name, 0))
+        if self.retry_ms_min > self.retry_ms_max:
+            raise AgentMistake(
+                f"The limit retry_ms_min is {self.retry_ms_min}: it has to be at most retry_ms_max, "
+                f"{self.retry_ms_max}."
+            )
+
+
+_WITHOUT = frozenset({"turns", "tokens", "wall_ms", "request_ms"})
+_LEAST = {"parallel": 1, "attempts": 1, "snapshot_every": 1}
+
+
+def check_number(told: str, value: object, *, least: int) -> None:
+    """Refuse, by `AgentMistake`, what is no whole number or a smaller one than `least`."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise AgentMistake(f"{told} is {value!r:.60}: it has to be a whole number of at least {least}.")

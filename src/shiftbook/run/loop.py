@@ -24,6 +24,7 @@ from shiftbook.entries import (
     UserContent,
 )
 from shiftbook.errors import BadInput, UnknownRun
+from shiftbook.journal.admission import check_tags
 from shiftbook.journal.promises import Lease, Snapshot, Store
 from shiftbook.messages import Text
 from shiftbook.projections.view import RunView
@@ -88,10 +89,12 @@ async def start(
 ) -> Run:
     """Open a new run of `agent` and take its lease; the message is its first.
 
-    Raises `CapTooSmall`, `AgentMistake` and `RunExists` before anything is written.
+    Raises `CapTooSmall`, `AgentMistake`, `RunExists`, and `BadInput` for a run id or tags that can be none,
+    before anything is written.
     """
+    tags = check_tags(tags)
     clock = clock or SystemClock()
-    name = run or clock.new_run_id()
+    name = clock.new_run_id() if run is None else run
     await open_toolboxes(agent)
     lease: Lease | None = None
     try:
@@ -101,7 +104,7 @@ async def start(
         head = await store.entries.head(name)
         book = Book(store, setting.clock, lease, head.position, head.head, agent.redact)
         desk = setting.desk(book, RunView(), first_prompt(declaration.entry.declaration, setting.gauge))
-        desk.note(RunOpened(name, declaration.entry.agent, VERSION, tuple(tags)))
+        desk.note(RunOpened(name, declaration.entry.agent, VERSION, tags))
         desk.note(declaration.entry, blobs={declaration.entry.declaration: declaration.blob})
         set_rules(desk)
         handle = Run(desk, lease_ms)

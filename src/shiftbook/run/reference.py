@@ -54,7 +54,10 @@ def load_agent(reference: str, overrides: Overrides = Overrides()) -> Agent:
             "`shiftbook.Agent(...)`."
         )
     merged = {**known.given(), **overrides.given()}
-    return replace(found, **merged, reference=f"{bare}?{urlencode(merged)}" if merged else bare)
+    if not merged:
+        return replace(found, reference=bare)
+    # The agent is made first: it refuses what cannot even be written into a reference.
+    return replace(replace(found, **merged), reference=f"{bare}?{urlencode(merged)}")
 
 
 def _split(reference: str) -> tuple[str, Overrides]:

@@ -7,6 +7,7 @@ is refused with one `SessionUnreadable` that names the line where there is one.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
@@ -73,7 +74,7 @@ def open_session(path: str | os.PathLike[str], only: int | None = None) -> Sessi
                 source.path, 0, f"holds {held} sessions; choose one with --only 1 to --only {held}"
             )
         return first()
-    chosen = next(islice(unread, only - 1, None), None) if only >= 1 else None
+    chosen = next(islice(unread, only - 1, None), None) if 1 <= only <= sys.maxsize else None
     if chosen is None:
         held = count_sessions(path)
         raise SessionUnreadable(

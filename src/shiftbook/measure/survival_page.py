@@ -59,8 +59,8 @@ def _all(kept: Mapping[str, Part], needed: Mapping[str, Part]) -> Markup:
             kind,
             part.of,
             part.share,
-            needed[kind].of if kind in needed else None,
-            needed[kind].share if kind in needed else None,
+            needed[kind].of if kind in needed else "not counted",
+            needed[kind].share if kind in needed else "not counted",
         )
         for kind, part in kept.items()
     ]

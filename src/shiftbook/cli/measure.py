@@ -26,7 +26,7 @@ from shiftbook.measure.page import measure_page
 from shiftbook.measure.predict import Held, check_row, check_sums, held_against
 from shiftbook.measure.series import series_of
 from shiftbook.measure.session import Choices, Measured, measured, usage_share
-from shiftbook.measure.told import session_row
+from shiftbook.measure.told import all_row, session_row
 from shiftbook.sessions import RecordedRequests, Unmeasured, walk_requests
 from shiftbook.sessions.walk import left_beside
 from shiftbook.views.recorded import MEASURED
@@ -119,9 +119,13 @@ def command(
             found.append(each)
     tell_left_out(faults, "measure", any_found=bool(found))
     _tell_broken(found)
-    for path, folder, files in left_beside(paths):
+    beside = list(left_beside(paths))
+    for path, folder, files in beside:
         note(f"{path}: {count(files, 'sub-agent file')} in {folder} not counted: name that folder too")
+    empty = sum(not each.rows for each in found)
     found = [each for each in found if each.rows]
+    if empty and found:
+        note(f"{count(empty, 'session')} without a request of a model: not counted")
     if not found:
         raise BadInput(
             "There is no model request in what was named: name files of sessions that a model answered."
@@ -133,7 +137,7 @@ def command(
     if html is not None:
         write_page(html, measure_page(sessions, command=_command_line(), version=VERSION))
     if json:
-        data(_told(sessions, faults))
+        data(_told(sessions, faults, beside))
     elif len(sessions) == 1:
         tell_one(sessions[0])
     else:
@@ -169,10 +173,16 @@ def _tell_broken(found: Sequence[RecordedRequests]) -> None:
             )
 
 
-def _told(sessions: Sequence[Measured], faults: Sequence[Unmeasured]) -> Mapping[str, object]:
+def _told(
+    sessions: Sequence[Measured], faults: Sequence[Unmeasured], beside: Sequence[tuple[Path, Path, int]]
+) -> Mapping[str, object]:
     return {
         "sessions": [session_row(each) for each in sessions],
+        "all": all_row(sessions),
         "usage_share": usage_share(sessions),
+        "beside": [
+            {"path": str(path), "folder": str(folder), "files": files} for path, folder, files in beside
+        ],
         "unreadable": left_out_rows(faults),
         "prices": price_source(),
     }

@@ -147,13 +147,16 @@ def _growth_lines(measured: Measured) -> list[tuple[str, str]]:
 def _cache_lines(measured: Measured) -> list[tuple[str, str]]:
     warmth, advice = measured.warmth, measured.advice
     life = f"{warmth.life} {'as recorded' if warmth.life_recorded else 'as chosen or assumed'}"
-    cold = f"{warmth.cold:,} of {count(warmth.pairs, 'request')}"
-    anew = sum(each.tokens for each in warmth.breaks)
-    lines = [
-        ("read from the cache", f"{_share(cached_share(measured.session.rows))} of all prompt tokens"),
-        ("found the cache cold", f"{cold} ({_share(warmth.cold_share)}); cache kept {life}"),
-        ("broke within its life", f"{count(len(warmth.breaks), 'time')}, {anew:,} tokens written anew"),
-    ]
+    lines = [("read from the cache", f"{_share(cached_share(measured.session.rows))} of all prompt tokens")]
+    if warmth.pairs:
+        cold = f"{warmth.cold:,} of {count(warmth.pairs, 'request')} ({_share(warmth.cold_share)})"
+        anew = sum(each.tokens for each in warmth.breaks)
+        lines += [
+            ("found the cache cold", f"{cold}; cache kept {life}"),
+            ("broke within its life", f"{count(len(warmth.breaks), 'time')}, {anew:,} tokens written anew"),
+        ]
+    else:
+        lines.append(("found the cache cold", f"?; cache kept {life}"))
     if warmth.rewrite is not None:
         lines.append(("written to the cache", f"{warmth.rewrite:.1f} times the largest prompt (1 is ideal)"))
     if advice is not None:
@@ -195,7 +198,7 @@ def _tell_cost(measured: Measured) -> None:
 
 def _tell_pauses(pauses: Sequence[Pause]) -> None:
     rows = [
-        (pause_words(each), f"{each.requests:,}", f"{each.missed:,}", f"{each.rewritten:,}")
+        (pause_words(each), f"{each.requests:,}", f"{each.missed:,}", _tokens(each.rewritten))
         for each in pauses
         if each.requests
     ]
@@ -227,7 +230,7 @@ def _table_row(name: str, measured: Measured) -> tuple[str, ...]:
         _tokens(growth.growth),
         _share(cached_share(measured.session.rows)),
         _share(measured.warmth.cold_share),
-        f"{len(measured.warmth.breaks):,}",
+        f"{len(measured.warmth.breaks):,}" if measured.warmth.pairs else "?",
         usd(None if parts is None else parts.total),
         "?" if advice is None else f"{advice.t_star:,.1f}",
     )

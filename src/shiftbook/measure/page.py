@@ -101,7 +101,7 @@ def _row(name: str, measured: Measured) -> tuple[str | int | float | None, ...]:
         largest,
         _share(cached_share(measured.session.rows)),
         _share(measured.warmth.cold_share),
-        len(measured.warmth.breaks),
+        len(measured.warmth.breaks) if measured.warmth.pairs else None,
         usd(None if parts is None else parts.total),
         None if advice is None else advice.t_star,
     )
@@ -147,9 +147,12 @@ def _facts(measured: Measured) -> dict[str, str]:
     if advice is not None and advice.tier is not None and advice.tier_at is not None:
         told["Dearer tariff"] = f"above {advice.tier:,} tokens, after {advice.tier_at:,.0f} requests"
     told["Read from the cache"] = f"{_share(cached_share(measured.session.rows))} of all prompt tokens"
-    told["Found the cache cold"] = f"{warmth.cold:,} of {warmth.pairs:,} requests"
-    lost = sum(each.tokens for each in warmth.breaks)
-    told["Broke within its life"] = f"{len(warmth.breaks):,} times, {lost:,} tokens written anew"
+    if warmth.pairs:
+        told["Found the cache cold"] = f"{warmth.cold:,} of {warmth.pairs:,} requests"
+        lost = sum(each.tokens for each in warmth.breaks)
+        told["Broke within its life"] = f"{len(warmth.breaks):,} times, {lost:,} tokens written anew"
+    else:
+        told["Found the cache cold"] = "not known"
     if warmth.rewrite is not None:
         told["Written to the cache"] = f"{warmth.rewrite:.1f} times the largest prompt (1 is ideal)"
     if advice is not None:

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from shiftbook.economics.cost import CostParts
+from shiftbook.measure.advice import Advice
 from shiftbook.measure.session import Measured, UsageShare, prompt_tokens
 from shiftbook.messages import Json
 from shiftbook.sessions.requests import RecordedRequests, RequestRow
 
 
 def session_row(measured: Measured) -> dict[str, Json]:
-    """Everything about one session, for `measure --json`."""
-    session, growth, warmth = measured.session, measured.growth, measured.warmth
+    """Everything about one session, for `measure --json`; docs/reference/measure.md describes each field."""
+    session, main, window = measured.session, measured.main, measured.window
     median, largest = prompt_tokens(measured.sizes)
-    advice, window = measured.advice, measured.window
     return {
         "path": session.path,
         "format": session.format,
@@ -27,48 +27,113 @@ def session_row(measured: Measured) -> dict[str, Json]:
         "model": measured.model,
         "requests": measured.requests,
         "branches": measured.branches,
+        "branch_requests": None if main is None else main.requests,
         "prompt_tokens": {"median": median, "max": largest, "sum": sum(measured.sizes) or None},
-        "cached_share": cached_share(session.rows),
-        "fixed": growth.fixed,
-        "growth": growth.growth,
-        "spread": growth.spread,
-        "falls": [
-            {"at": fall.at, "before": fall.before, "after": fall.after, "why": fall.why}
-            for fall in growth.falls
-        ],
+        "prompts": None if main is None else [point.prompt for point in main.points],
+        **_growth(measured),
         "window": None if window is None else window.tokens,
         "window_by": None if window is None else window.known_by,
         "window_at": measured.window_at,
-        "tier": None if advice is None else advice.tier,
-        "tier_at": None if advice is None else advice.tier_at,
         "cost": _cost(measured),
-        "rewrite_factor": warmth.rewrite,
-        "cold_share": warmth.cold_share,
-        "cache_life": warmth.life if warmth.life_recorded else None,
-        "misses": warmth.missed,
-        "pauses": [
-            {
-                "over_ms": bar.over_ms,
-                "under_ms": bar.under_ms,
-                "requests": bar.requests,
-                "missed": bar.missed,
-                "rewritten": bar.rewritten,
-            }
-            for bar in warmth.pauses
-        ],
-        "breaks": [
-            {"branch": each.branch, "at": each.at, "tokens": each.tokens, "pause_ms": each.pause_ms}
-            for each in warmth.breaks
-        ],
-        "m_star": None if advice is None else advice.m_star,
-        "t_star": None if advice is None else advice.t_star,
-        "k_star": None if advice is None else advice.k_star,
-        "transcript_cost": None if advice is None else advice.transcript,
-        "rebuilt_cost": None if advice is None else advice.rebuilt,
+        **_cache(measured),
+        **_advice(measured.advice),
         "verdict": verdict(measured),
         "usage": dict(measured.sources),
         "broken": [{"line": each.line, "what": each.what} for each in session.broken],
+        "copies": session.copies,
     }
+
+
+def all_row(sessions: Sequence[Measured]) -> dict[str, Json]:
+    """What holds for all sessions together; a sum of which a part is not known is not known."""
+    whole = pooled_cost(each.bill.parts for each in sessions)
+    advised = [each.advice for each in sessions if each.advice is not None]
+    return {
+        "sessions": len(sessions),
+        "requests": sum(each.requests for each in sessions),
+        "cached_share": cached_share([row for each in sessions for row in each.session.rows]),
+        "cost": None if whole is None else float(whole.total),
+        "lower_bound": any(each.bill.output_cut for each in sessions),
+        "with_t_star": len(advised),
+        "shorter": sum(each.shorter for each in advised),
+    }
+
+
+def _growth(measured: Measured) -> dict[str, Json]:
+    growth, main = measured.growth, measured.main
+    known = main is not None and len(main.points) > 1
+    falls: list[Json] = [
+        {"at": fall.at, "before": fall.before, "after": fall.after, "why": fall.why} for fall in growth.falls
+    ]
+    return {
+        "fixed": growth.fixed,
+        "growth": growth.growth,
+        "spread": growth.spread,
+        "falls": falls if known else None,
+    }
+
+
+def _cache(measured: Measured) -> dict[str, Json]:
+    """What the cache did; where no read is recorded, or no request has one before it, nothing is known."""
+    warmth = measured.warmth
+    known = warmth.pairs > 0
+    breaks: list[Json] = [
+        {"branch": each.branch, "at": each.at, "tokens": each.tokens, "pause_ms": each.pause_ms}
+        for each in warmth.breaks
+    ]
+    pauses: list[Json] = [
+        {
+            "over_ms": bar.over_ms,
+            "under_ms": bar.under_ms,
+            "requests": bar.requests,
+            "missed": bar.missed,
+            "rewritten": bar.rewritten,
+        }
+        for bar in warmth.pauses
+    ]
+    return {
+        "cached_share": cached_share(measured.session.rows),
+        "rewrite_factor": warmth.rewrite,
+        "pairs": warmth.pairs,
+        "cold": warmth.cold if known else None,
+        "cold_share": warmth.cold_share,
+        "cache_life": warmth.life if warmth.life_recorded else None,
+        "cache_life_used": warmth.life,
+        "misses": warmth.missed if known else None,
+        "pauses": pauses if any(bar.requests for bar in warmth.pauses) else None,
+        "breaks": breaks if known else None,
+        "breaks_tokens": sum(each.tokens for each in warmth.breaks) if known else None,
+    }
+
+
+def _advice(advice: Advice | None) -> dict[str, Json]:
+    if advice is None:
+        return dict.fromkeys(_ADVICE)
+    told = (
+        advice.tier,
+        advice.tier_at,
+        advice.rebuilt_tokens,
+        advice.m_star,
+        advice.t_star,
+        advice.k_star,
+        advice.shorter,
+        advice.transcript,
+        advice.rebuilt,
+    )
+    return dict(zip(_ADVICE, told, strict=True))
+
+
+_ADVICE = (
+    "tier",
+    "tier_at",
+    "rebuilt_tokens",
+    "m_star",
+    "t_star",
+    "k_star",
+    "shorter",
+    "transcript_cost",
+    "rebuilt_cost",
+)
 
 
 def labels(sessions: Sequence[RecordedRequests]) -> list[str]:

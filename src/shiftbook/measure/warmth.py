@@ -27,13 +27,14 @@ PAUSES_MS = (60_000, 300_000, 600_000, 1_200_000, 3_600_000)
 @dataclass(frozen=True, slots=True)
 class Pause:
     """A bar of the histogram: requests that came after `over_ms` to `under_ms` (None: any longer pause) of
-    silence, how many of them missed the cache, and the tokens that those that missed wrote anew."""
+    silence, how many of them missed the cache, and the tokens that those that missed wrote anew, None where
+    writes are not recorded."""
 
     over_ms: int
     under_ms: int | None
     requests: int
     missed: int
-    rewritten: int
+    rewritten: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +128,11 @@ def _pauses(pairs: Sequence[tuple[Point, Point]]) -> tuple[Pause, ...]:
             and over <= pause
             and (under is None or pause < under)
         ]
-        cold = [(before, after) for before, after in within if is_missed(before.prompt, after.read or 0)]
-        written = sum(after.row.usage.cache_write or 0 for _, after in cold)
-        bars.append(Pause(over, under, len(within), len(cold), written))
+        cold = [after for before, after in within if is_missed(before.prompt, after.read or 0)]
+        written = [after.row.usage.cache_write for after in cold]
+        known = [each for each in written if each is not None]
+        rewritten = sum(known) if len(known) == len(written) else None
+        bars.append(Pause(over, under, len(within), len(cold), rewritten))
     return tuple(bars)
 
 

@@ -54,6 +54,7 @@ from shiftbook.tools.contract import (
     TryAgain,
 )
 from shiftbook.tools.function import tool
+from shiftbook.vectors.static import static_vectors
 
 __all__ = [
     "Agent",
@@ -104,5 +105,6 @@ __all__ = [
     "resume",
     "run_sync",
     "start",
+    "static_vectors",
     "tool",
 ]

@@ -25,6 +25,7 @@ from shiftbook.prompt.recall import Memory, Record
 from shiftbook.prompt.recall_pack import KEEP_CHARS
 from shiftbook.prompt.recall_question import question
 from shiftbook.run.recalling import recall, search_index
+from shiftbook.vectors.promise import Vectors
 from tests.journal.indexing import (
     KINDS,
     Kind,
@@ -54,7 +55,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[str]:
             yield address
 
 
-def memory(things: Sequence[What]) -> Memory:
+def memory(things: Sequence[What], vectors: Vectors | None = None) -> Memory:
     """The same entries in memory."""
     records = []
     for position, what in enumerate(things, 1):
@@ -65,7 +66,7 @@ def memory(things: Sequence[What]) -> Memory:
                 records.append(Record(position, "reply", text, 10))
             case ActionFinished(content=(Text(text),)):
                 records.append(Record(position, "result", text, 10))
-    return Memory(records)
+    return Memory(records, vectors)
 
 
 NUMBERS = count()

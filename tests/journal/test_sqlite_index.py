@@ -51,7 +51,7 @@ async def test_a_file_of_another_layout_or_damaged_is_made_anew(
         index = open_index(target)
         covered = await filled(index, store)
         await index.close()
-        monkeypatch.setattr(sqlite_index, "LAYOUT", 2)
+        monkeypatch.setattr(sqlite_index, "LAYOUT", sqlite_index.LAYOUT + 1)
         index = open_index(target)
         assert await index.covered("run") == Covered()
         assert await filled(index, store) == covered

@@ -169,13 +169,15 @@ def test_units_are_a_turn_each() -> None:
 
 
 def test_vectors_find_what_shares_no_word() -> None:
-    near = {"What pet is there?": [1.0, 0.0], "Rex barks at night.": [1.0, 0.1]}
+    class Pets:
+        name = "pets"
 
-    def embed(given: list[str]) -> list[list[float]]:
-        return [near.get(text, [0.0, 1.0]) for text in given]
+        def of(self, text: str) -> bytes:
+            return {"What pet is there?": b"\x7f\x00", "Rex barks at night.": b"\x7f\x0c"}.get(
+                text, b"\x00\x7f"
+            )
 
     records = [Record(n, "person", "The weather was fine.", 5) for n in range(1, 9)]
     records[4] = Record(5, "person", "Rex barks at night.", 5)
     assert Memory(records).recall("What pet is there?", 5) == ()
-    found = Memory(records, embed).recall("What pet is there?", 5)  # type: ignore[arg-type]
-    assert found == (Found(5, None, 5),)
+    assert Memory(records, Pets()).recall("What pet is there?", 5) == (Found(5, None, 5),)

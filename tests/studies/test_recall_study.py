@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from shiftbook.errors import BadInput
@@ -18,6 +19,7 @@ from shiftbook.studies.intervals import wilson
 from shiftbook.studies.recall import Options, study_recall
 from tests.cli.program import run
 from tests.studies import data
+from tests.vectors.made import folder_of
 
 TEXTS = ("a" * 500, "Yes", "c" * 399)
 CHAT = Chat(
@@ -130,6 +132,20 @@ def test_the_command_prints_the_contract_and_is_deterministic(tmp_path: Path) ->
     assert "6 questions, 4 without usable labels, 1 with labels from the audit" in told.err
 
 
+def test_vectors_are_one_more_ranking_and_are_named(tmp_path: Path) -> None:
+    data.locomo(tmp_path)
+    table = {"t": np.array([[0, 0], [3, 1], [4, 1], [-1, 4]], np.float32)}
+    folder_of(tmp_path / "v", table, ("[UNK]", "flew", "kite", "cat"))
+    words = ("study", "recall", ".", "--cap", "20", "--policy", "recall-only", "--json")
+    without, ranked = run(tmp_path, *words), run(tmp_path, *words, "--vectors", "v")
+    assert without.json["vectors"] is None
+    assert ranked.json["vectors"].startswith("static-2-")
+    of = [each.json["table"]["locomo"]["all"]["recall-only"]["20"]["by_type"] for each in (without, ranked)]
+    # The question what flew has no word of what is labelled, "a red kite".
+    assert of[0]["multi-hop"]["mean"] < of[1]["multi-hop"]["mean"]
+    assert f"ranks by {ranked.json['vectors']} too" in run(tmp_path, *words[:-1], "--vectors", "v").err
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -139,6 +155,8 @@ def test_the_command_prints_the_contract_and_is_deterministic(tmp_path: Path) ->
         (("study", "recall", "beam", "--meter", "feet"), "There is no meter 'feet'"),
         (("study", "recall", "beam", "--cap", "0"), "A cap is a number of tokens"),
         (("study", "recall", "beam", "--size", "huge"), "nothing to ask in beam of size huge"),
+        (("study", "recall", "beam", "--vectors", "nowhere"), "There is no folder nowhere"),
+        (("study", "boundary", "beam", "--vectors", "nowhere"), "has no --size, --meter and --vectors"),
     ],
 )
 def test_bad_input_is_one_sentence_and_code_2(tmp_path: Path, words: tuple[str, ...], told: str) -> None:

@@ -16,7 +16,7 @@ PURE = tuple(f"src/shiftbook/{room}/*.py" for room in ("economics", "projections
 _HEAVY = """
 anthropic backports bpe_openai click genai_prices httpx httpx2 hypothesis jinja2 jsonschema mcp mcp_types
 numpy openai opentelemetry procrastinate psycopg psycopg_pool pydantic pydantic_ai pytest quicktok referencing
-rich rs_bpe scipy sqlite_vec starlette typer uvicorn xllamacpp
+rich rs_bpe safetensors scipy sqlite_vec starlette tokenizers typer uvicorn xllamacpp
 """
 LAZY = frozenset(_HEAVY.split())
 """Optional or heavy packages: loaded by whoever needs them, when they are needed."""

@@ -73,6 +73,15 @@ def command(
             help="recall: chars (a quarter of the characters and 3), the default, or o200k (our own).",
         ),
     ] = None,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            "--vectors",
+            metavar="FOLDER",
+            show_default=False,
+            help="recall: rank by the static vectors in this folder too (docs/guides/prompt.md).",
+        ),
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -92,15 +101,15 @@ def command(
     """
     if name not in STUDIES:
         raise BadInput(f"There is no study {name!r}; choose of: {', '.join(STUDIES)}.")
-    if name == "boundary" and (size or meter):
-        raise BadInput("The study boundary has no --size and no --meter; leave them out.")
+    if name == "boundary" and (size or meter or vectors):
+        raise BadInput("The study boundary has no --size, --meter and --vectors; leave them out.")
     line = shlex.join(["shiftbook", *sys.argv[1:]])
     tell = note if verbose else lambda _line: None
     caps, policies = tuple(cap or ()), tuple(policy or ())
     if name == "boundary":
         result = asyncio.run(boundary.study_boundary(data, boundary.Options(caps, policies), line, tell))
     else:
-        options = recall.Options(caps, tuple(size or ()), policies, meter or "chars")
+        options = recall.Options(caps, tuple(size or ()), policies, meter or "chars", vectors)
         result = recall.study_recall(data, options, line, tell)
     if html is not None:
         write_page(html, page_of(result))
@@ -115,6 +124,7 @@ def _print_recall(result: Mapping[str, JsonValue]) -> None:
     note(
         f"{result['chats']} chats, {asked['asked']} questions, {asked['skipped']} without usable labels, "
         f"{asked['mended']} with labels from the audit; tokens by {result['meter']}"
+        + (f"; recall ranks by {result['vectors']} too" if result["vectors"] else "")
     )
     table(COLUMNS, list(_lines(result["table"])), right=COLUMNS[5:])
 

@@ -4,12 +4,15 @@ It is a projection of the entries, kept apart from them: filled later and in bat
 may be behind, and it may be dropped at any time and filled again to the same value. It knows terms and units,
 no entries' text and no ranking: what it hands out goes to `prompt.recall_rank`, which gives the same order
 for a run from here as from memory, as long as all matching units are among the candidates.
+
+Beside the words it keeps a vector a unit for whoever gives it some (`index_vectors`). These have a coverage
+of their own and the name of what made them, so that words are never filled again on their account.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from shiftbook.codec import Row, link, open_row, payload_blob
@@ -45,14 +48,32 @@ class Covered:
 
 
 @dataclass(frozen=True, slots=True)
+class Alike:
+    """Asks for units by likeness too: `vector` is of the question's words, by the vectors named `name`."""
+
+    name: str
+    vector: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Candidates:
     """Units for the ranking. `words` holds the matching ones and those around them, with counts of the
-    terms asked for only; `spans` the first and last position of each."""
+    terms asked for only; `spans` the first and last position of each. `likeness` holds candidates with their
+    likeness to a vector that was asked with; none unless all the units have vectors by its name."""
 
     statistics: Statistics
     words: Mapping[int, UnitWords]
     spans: Mapping[int, tuple[int, int]]
     matching: tuple[int, ...]
+    likeness: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """The first units of a run without a vector: the number of the first, and the positions of each."""
+
+    start: int = 0
+    spans: tuple[tuple[int, int], ...] = ()
 
 
 class Index(Protocol):
@@ -72,9 +93,26 @@ class Index(Protocol):
         ...
 
     async def candidates(
-        self, run: str, terms: Sequence[str], *, reach: int, limit: int = CANDIDATES
+        self,
+        run: str,
+        terms: Sequence[str],
+        *,
+        reach: int,
+        limit: int = CANDIDATES,
+        alike: Alike | None = None,
     ) -> Candidates:
         """The most promising units for these terms, and the units up to `reach` away from each."""
+        ...
+
+    async def lacking(self, run: str, name: str, limit: int) -> Lacking:
+        """At most `limit` units that have no vector by that name yet, in order."""
+        ...
+
+    async def add_vectors(self, run: str, name: str, start: int, vectors: Sequence[bytes]) -> bool:
+        """Take in vectors of the units from `start` on, all or nothing, if these are the next without one.
+
+        Vectors by another name are forgotten: a run has those of one kind. False: nothing was written.
+        """
         ...
 
     async def drop(self, run: str | None = None) -> None:
@@ -105,8 +143,7 @@ async def fill(index: Index, store: Store, run: str, limit: int = FILL_ENTRIES) 
         # A unit longer than a page is read on to its end: it cannot be taken in by halves.
         page = await store.entries.read(run, rows[-1].position if rows else covered.position, max(1, limit))
         rows += page
-        for row in page:
-            entries += await _opened(store, run, row)
+        entries += await opened_rows(store, run, page)
         groups = list(closed_units(words_of(entries)))
         more = len(page) >= max(1, limit)
     if not groups:
@@ -137,13 +174,17 @@ async def _units(index: Index, run: str, groups: Sequence[Sequence[Spoken]], sta
     return units
 
 
-async def _opened(store: Store, run: str, row: Row) -> tuple[Entry, ...]:
-    name = payload_blob(row)
-    try:
-        blobs = {} if name is None else {name: await store.blobs.get(run, name)}
-        return (open_row(row, blobs.__getitem__),)
-    except Damaged:
-        return ()
+async def opened_rows(store: Store, run: str, rows: Iterable[Row]) -> list[Entry]:
+    """The entries of these rows, without those that cannot be read."""
+    entries: list[Entry] = []
+    for row in rows:
+        name = payload_blob(row)
+        try:
+            blobs = {} if name is None else {name: await store.blobs.get(run, name)}
+            entries.append(open_row(row, blobs.__getitem__))
+        except Damaged:
+            continue
+    return entries
 
 
 async def _mark(store: Store, run: str, position: int) -> bytes:

@@ -115,10 +115,16 @@ def chosen_of(scores: Mapping[int, float], limit: int) -> list[int]:
     return sorted([*better, *equal[: limit - len(better)]])
 
 
-def around(scores: Mapping[int, float], chosen: Iterable[int], reach: int, units: int) -> list[int]:
-    """The chosen units and those near them, of a run with so many units. In order."""
+def around(
+    scores: Mapping[int, float], chosen: Iterable[int], alike: Iterable[int], reach: int, units: int
+) -> list[int]:
+    """The chosen units and those near them, of a run with so many units. In order.
+
+    `alike` are chosen ones whose surroundings count as much as those of the best by their terms.
+    """
     near = {unit + step for unit in chosen for step in (-1, 0, 1)}
-    near.update(unit + step for unit in chosen_of(scores, REACHING) for step in range(-reach, reach + 1))
+    best = {*chosen_of(scores, REACHING), *alike}
+    near.update(unit + step for unit in best for step in range(-reach, reach + 1))
     return sorted(unit for unit in near if 0 <= unit < units)
 
 

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from shiftbook.journal.index import CANDIDATES, Candidates, Covered
+from shiftbook.journal import postgres_vectors
+from shiftbook.journal.index import CANDIDATES, Alike, Candidates, Covered, Lacking
 from shiftbook.journal.index_search import (
     Reading,
     Sums,
@@ -29,11 +30,12 @@ from shiftbook.journal.index_search import (
     traits_of,
     words_of_row,
 )
+from shiftbook.journal.index_vectors import most_alike
 from shiftbook.journal.postgres_connections import Connections
 from shiftbook.journal.postgres_database import Database
 from shiftbook.projections.recall_units import Unit, UnitWords
 
-_TABLES = ("search_postings", "search_units", "search_terms")
+_TABLES = (*postgres_vectors.TABLES, "search_postings", "search_units", "search_terms")
 
 
 class PostgresIndex:
@@ -54,10 +56,24 @@ class PostgresIndex:
         return await self._connections.run(job, again=job)
 
     async def candidates(
-        self, run: str, terms: Sequence[str], *, reach: int, limit: int = CANDIDATES
+        self,
+        run: str,
+        terms: Sequence[str],
+        *,
+        reach: int,
+        limit: int = CANDIDATES,
+        alike: Alike | None = None,
     ) -> Candidates:
-        job = partial(_candidates, run=run, terms=list(terms), reach=reach, limit=limit)
+        job = partial(_candidates, run=run, terms=list(terms), reach=reach, limit=limit, alike=alike)
         return await self._connections.run(job)
+
+    async def lacking(self, run: str, name: str, limit: int) -> Lacking:
+        return await self._connections.run(partial(_lacking, run=run, name=name, limit=limit))
+
+    async def add_vectors(self, run: str, name: str, start: int, vectors: Sequence[bytes]) -> bool:
+        job = partial(_add_vectors, run=run, name=name, start=start, vectors=vectors)
+        # As with `add`: a second attempt finds them there and writes nothing.
+        return await self._connections.run(job, again=job)
 
     async def drop(self, run: str | None = None) -> None:
         job = _drop_all if run is None else partial(_drop, run=run)
@@ -176,7 +192,27 @@ async def _write_postings(
     )
 
 
-async def _candidates(database: Database, run: str, terms: list[str], reach: int, limit: int) -> Candidates:
+async def _lacking(database: Database, run: str, name: str, limit: int) -> Lacking:
+    async with database.snapshot():
+        found = await database.rows("SELECT number FROM shiftbook.search_runs WHERE run = %s", (run,))
+        if not found:
+            return Lacking()
+        return await postgres_vectors.lacking(database, int(found[0][0]), name, limit)
+
+
+async def _add_vectors(database: Database, run: str, name: str, start: int, vectors: Sequence[bytes]) -> bool:
+    async with database.transaction():
+        found = await database.rows(
+            "SELECT number FROM shiftbook.search_runs WHERE run = %s FOR UPDATE", (run,)
+        )
+        if not found:
+            return False
+        return await postgres_vectors.add(database, int(found[0][0]), name, start, vectors)
+
+
+async def _candidates(
+    database: Database, run: str, terms: list[str], reach: int, limit: int, alike: Alike | None
+) -> Candidates:
     async with database.snapshot():
         found = await database.rows(
             "SELECT number, units, said_units, said_length, done_units, done_length "
@@ -190,10 +226,14 @@ async def _candidates(database: Database, run: str, terms: list[str], reach: int
         read = [(each, units_of.get((each.key, each.side), {})) for each in plan]
         scores = scores_of(read)
         chosen = chosen_of(scores, limit)
+        likeness: dict[int, float] = {}
+        if alike is not None:
+            likeness = await postgres_vectors.likeness(database, number, alike, chosen, sums.units)
+            chosen = sorted({*chosen, *likeness})
         rows = await database.rows(
             "SELECT unit, first, last, said_length, done_length, traits, novelty "
             "FROM shiftbook.search_units WHERE run = %s AND unit = ANY(%s::bigint[]) ORDER BY unit",
-            (number, around(scores, chosen, reach, sums.units)),
+            (number, around(scores, chosen, most_alike(likeness), reach, sums.units)),
         )
     said_by, done_by = held_by(read, 0, chosen), held_by(read, 1, chosen)
     words: dict[int, UnitWords] = {}
@@ -203,7 +243,8 @@ async def _candidates(database: Database, run: str, terms: list[str], reach: int
         words[unit] = words_of_row(
             said_by.get(unit, {}), done_by.get(unit, {}), (row[0], row[1], row[2], row[3])
         )
-    return Candidates(statistics_of(sums, stand), words, spans, tuple(chosen))
+    matching = tuple(unit for unit in chosen if unit in scores)
+    return Candidates(statistics_of(sums, stand), words, spans, matching, likeness)
 
 
 async def _terms(database: Database, number: int, terms: list[str]) -> dict[str, Term]:

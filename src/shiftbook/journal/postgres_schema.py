@@ -11,7 +11,7 @@ from pathlib import Path
 from shiftbook.errors import NewerFormat, StoreUnusable
 from shiftbook.journal.postgres_database import Database
 
-SCHEMA = 2
+SCHEMA = 3
 """Number of the newest migration; a database with a greater one is refused."""
 
 MIGRATIONS = Path(__file__).parent / "migrations" / "postgres"

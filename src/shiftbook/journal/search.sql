@@ -42,3 +42,23 @@ CREATE TABLE units (
 CREATE VIRTUAL TABLE search USING fts5 (
     terms, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
 );
+
+-- Vectors, where somebody gives them: of the first `units` units of a run, made by `name`. `vectors` has
+-- each whole, under its unit's id; `signs` a row a batch, under the id of the batch's first unit, with the
+-- signs of all its vectors one after another.
+
+CREATE TABLE vector_runs (
+    run INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    units INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE vectors (
+    id INTEGER PRIMARY KEY,
+    vector BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE signs (
+    id INTEGER PRIMARY KEY,
+    signs BLOB NOT NULL
+) STRICT;

@@ -17,7 +17,8 @@ from typing import Any
 import apsw
 
 from shiftbook.errors import Damaged, StoreUnusable
-from shiftbook.journal.index import CANDIDATES, Candidates, Covered
+from shiftbook.journal import sqlite_vectors
+from shiftbook.journal.index import CANDIDATES, Alike, Candidates, Covered, Lacking
 from shiftbook.journal.index_search import (
     Reading,
     Sums,
@@ -33,11 +34,12 @@ from shiftbook.journal.index_search import (
     traits_of,
     words_of_row,
 )
+from shiftbook.journal.index_vectors import most_alike
 from shiftbook.journal.sqlite_errors import DRIVER_ERRORS, translated
 from shiftbook.projections.recall_units import Unit, UnitWords
 
 SUFFIX = "-search"
-LAYOUT = 1
+LAYOUT = 2
 """Another one on the disk: the file is made anew."""
 
 APPLICATION_ID = 0x53687365
@@ -100,7 +102,13 @@ class SqliteIndex:
             return True
 
     async def candidates(
-        self, run: str, terms: Sequence[str], *, reach: int, limit: int = CANDIDATES
+        self,
+        run: str,
+        terms: Sequence[str],
+        *,
+        reach: int,
+        limit: int = CANDIDATES,
+        alike: Alike | None = None,
     ) -> Candidates:
         with self._translated(), self._snapshot():
             number = self._number(run)
@@ -113,10 +121,15 @@ class SqliteIndex:
             read = [(each, self._units(number, each)) for each in readings(found, sums)]
             scores = scores_of(read)
             chosen = chosen_of(scores, limit)
-            keys = [(number << UNIT_BITS) + unit for unit in around(scores, chosen, reach, sums.units)]
+            likeness: dict[int, float] = {}
+            if alike is not None:
+                given = (self._connection, number, *_ids(number), alike, chosen, sums.units)
+                likeness = sqlite_vectors.likeness(*given)
+                chosen = sorted({*chosen, *likeness})
+            wanted = around(scores, chosen, most_alike(likeness), reach, sums.units)
             rows = self._rows(
                 f"SELECT {_UNIT_COLUMNS} FROM units WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-                (f"[{','.join(map(str, keys))}]",),
+                (sqlite_vectors.ids_told(number << UNIT_BITS, wanted),),
             )
             names = {term.key: name for name, term in found.items()}
             said_by, done_by = held_by(read, 0, chosen), held_by(read, 1, chosen)
@@ -128,18 +141,36 @@ class SqliteIndex:
                 said = _counted_up(said_by.get(unit, {}), said_more, names)
                 done = _counted_up(done_by.get(unit, {}), done_more, names)
                 words[unit] = words_of_row(said, done, (row[0], row[1], row[2], row[3]))
-            return Candidates(statistics_of(sums, found), words, spans, tuple(chosen))
+            matching = tuple(unit for unit in chosen if unit in scores)
+            return Candidates(statistics_of(sums, found), words, spans, matching, likeness)
+
+    async def lacking(self, run: str, name: str, limit: int) -> Lacking:
+        with self._translated(), self._snapshot():
+            number = self._number(run)
+            return sqlite_vectors.lacking(self._connection, number, *_ids(number), name, limit)
+
+    async def add_vectors(self, run: str, name: str, start: int, vectors: Sequence[bytes]) -> bool:
+        with self._translated(), self._transaction():
+            number = self._number(run)
+            low, high = _ids(number)
+            next_ones = sqlite_vectors.lacking(self._connection, number, low, high, name, len(vectors))
+            if next_ones.start != start or len(next_ones.spans) != len(vectors):
+                return False
+            sqlite_vectors.add(self._connection, number, low, high, name, vectors)
+            return True
 
     async def drop(self, run: str | None = None) -> None:
         with self._translated(), self._transaction():
             if run is None:
-                for statement in ("runs", "terms", "units", "search"):
-                    self._run(f"DELETE FROM {statement}")
+                for table in ("runs", "terms", "units", "search", "vector_runs", "vectors", "signs"):
+                    self._run(f"DELETE FROM {table}")
                 return
-            low = self._number(run) << UNIT_BITS
-            self._run("DELETE FROM search WHERE rowid BETWEEN ? AND ?", (low, low + UNIT_MAX))
-            self._run("DELETE FROM units WHERE id BETWEEN ? AND ?", (low, low + UNIT_MAX))
-            self._run("DELETE FROM terms WHERE run = ?", (low >> UNIT_BITS,))
+            number = self._number(run)
+            low, high = _ids(number)
+            sqlite_vectors.forget(self._connection, number, low, high)
+            self._run("DELETE FROM search WHERE rowid BETWEEN ? AND ?", (low, high))
+            self._run("DELETE FROM units WHERE id BETWEEN ? AND ?", (low, high))
+            self._run("DELETE FROM terms WHERE run = ?", (number,))
             self._run("DELETE FROM runs WHERE run = ?", (run,))
 
     async def close(self) -> None:
@@ -316,6 +347,11 @@ def _told(connection: apsw.Connection) -> tuple[int, int, int]:
     ).fetchall()
     application, layout, things = told[0]
     return int(application), int(layout), int(things)
+
+
+def _ids(number: int) -> tuple[int, int]:
+    """The ids that a run's units can have, the first and the last."""
+    return number << UNIT_BITS, (number << UNIT_BITS) + UNIT_MAX
 
 
 def _packed(counts: Mapping[str, int], ids: Mapping[str, int]) -> bytes:

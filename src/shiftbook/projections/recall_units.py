@@ -133,6 +133,11 @@ def unit_words(said: Sequence[str], done: Sequence[str], known: Container[str]) 
     return with_novelty(words, known)
 
 
+def unit_text(said: Sequence[str], done: Sequence[str]) -> str:
+    """The text that a unit's vector is made of: what was said in it, else what was done."""
+    return "\n".join(said or done)
+
+
 def with_novelty(words: UnitWords, known: Container[str]) -> UnitWords:
     """The same words after units with these terms."""
     distinct = words.said or words.done

@@ -9,19 +9,24 @@ Refused: any model, clock or chance; a rule for one data set; showing what is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from shiftbook.entries import Recalled
-from shiftbook.projections.recall_units import Statistics, UnitWords, Voice, opens_unit, unit_words
+from shiftbook.projections.recall_units import (
+    Statistics,
+    UnitWords,
+    Voice,
+    opens_unit,
+    unit_text,
+    unit_words,
+)
 from shiftbook.prompt.epoch import WantRecall
 from shiftbook.prompt.recall_pack import KEEP_CHARS, Found, Piece, pack
 from shiftbook.prompt.recall_question import Question, question
 from shiftbook.prompt.recall_rank import Ranked, rank
-
-Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
-"""Texts to vectors of one length, the same for the same text: a seam for static embeddings."""
-
+from shiftbook.vectors.likeness import likeness
+from shiftbook.vectors.promise import Vectors
 
 QUERY_CHARS_KEPT = 200
 """Of what code asked about so much is written down: the words themselves stand in the journal."""
@@ -55,9 +60,12 @@ class Record:
 
 
 class Memory:
-    """The records of a run, in the run's order; more may be added at any time, and all be asked often."""
+    """The records of a run, in the run's order; more may be added at any time, and all be asked often.
 
-    def __init__(self, records: Iterable[Record] = (), embed: Embed | None = None) -> None:
+    With `vectors` the likeness of each unit to the question's own words is one more ranking.
+    """
+
+    def __init__(self, records: Iterable[Record] = (), vectors: Vectors | None = None) -> None:
         self._pieces: list[Piece] = []
         self._texts: list[tuple[list[str], list[str]]] = []
         self._units: dict[int, UnitWords] = {}
@@ -66,8 +74,8 @@ class Memory:
         self._known: set[str] = set()
         """The terms of all units before the last."""
         self._has_reply = False
-        self._embed = embed
-        self._vectors: dict[int, Sequence[float]] = {}
+        self._vectors = vectors
+        self._vector_of: dict[int, bytes] = {}
         for record in records:
             self.add(record)
 
@@ -85,7 +93,7 @@ class Memory:
         said, done = self._texts[unit]
         (said if record.voice == "person" else done).append(record.text)
         self._units[unit] = words = unit_words(said, done, self._known)
-        self._vectors.pop(unit, None)
+        self._vector_of.pop(unit, None)
         for postings, terms in ((self._said, words.said), (self._done, words.done)):
             for term in terms:
                 units = postings.setdefault(term, [])
@@ -105,7 +113,7 @@ class Memory:
             said_in={term: len(self._said.get(term, ())) for term in asked.terms},
             done_in={term: len(self._done.get(term, ())) for term in asked.terms},
         )
-        others = [self._similar(self._embed, text)] if self._embed is not None and text else []
+        others = [self._alike(self._vectors, text)] if self._vectors is not None and text else []
         return rank(asked, statistics, self._units, matching, others)
 
     def recall(
@@ -126,14 +134,8 @@ class Memory:
         ranked = self.ranked(asked, query if isinstance(query, str) else "")
         return pack(asked, ranked, (p for p in self._pieces if p.position not in shown), budget, keep)
 
-    def _similar(self, embed: Embed, text: str) -> dict[int, float]:
-        """The likeness of each unit's words to the text, by the vectors' inner product."""
-        missing = [unit for unit in self._units if unit not in self._vectors]
-        if missing:
-            said = ["\n".join(self._texts[unit][0] or self._texts[unit][1]) for unit in missing]
-            self._vectors.update(zip(missing, embed(said), strict=True))
-        (asked,) = embed([text])
-        return {
-            unit: sum(a * b for a, b in zip(asked, vector, strict=True))
-            for unit, vector in self._vectors.items()
-        }
+    def _alike(self, vectors: Vectors, text: str) -> dict[int, float]:
+        for unit, (said, done) in enumerate(self._texts):
+            if unit not in self._vector_of:
+                self._vector_of[unit] = vectors.of(unit_text(said, done))
+        return likeness(self._vector_of, vectors.of(text))

@@ -28,6 +28,7 @@ from shiftbook.run.booktools import BookTool, book_tools_named
 from shiftbook.run.limits import Limits, check_number
 from shiftbook.tools.contract import Tool, contract_digest, stable_schema
 from shiftbook.tools.toolbox import Toolbox
+from shiftbook.vectors.promise import Vectors
 
 CAP_DEFAULT = 100_000
 """Tokens. Below the windows of the models of 2026, and far enough from them for the answer."""
@@ -60,7 +61,8 @@ class Agent:
     is written down.
     `recall_point` and `recall_set` are the tokens that the policy "journal" may bring back of older entries
     for a message, where it asks for a point and where for many things (an order, a summary); 0 for nothing.
-    By default 20,000 and 32,000 where the agent is conversational, else 600 and 1,200.
+    By default 20,000 and 32,000 where the agent is conversational, else 600 and 1,200. With `vectors`
+    (`shiftbook.static_vectors(FOLDER)`) recall ranks by likeness as well as by words.
     With `saving` the policy "journal" rebuilds before the cap is near, where by the model's prices what is
     read again has come to cost as much as a rebuild; where its prices are not known it changes nothing.
     """
@@ -84,6 +86,7 @@ class Agent:
     saving: bool = False
     recall_point: int | None = None
     recall_set: int | None = None
+    vectors: Vectors | None = None
     parameters: Mapping[str, Json] = field(default_factory=dict)
     limits: Limits = Limits()
     conversational: bool = False
@@ -134,6 +137,11 @@ class Agent:
             )
         for tokens in (self.recall_room.point, self.recall_room.whole_set):
             check_number("What recall may bring back, in tokens,", tokens, least=0)
+        if self.vectors is not None and not callable(getattr(self.vectors, "of", None)):
+            raise AgentMistake(
+                f"The vectors of agent {self.name!r} are {self.vectors!r:.60}: give "
+                "shiftbook.static_vectors(FOLDER), or leave them out."
+            )
         policy_named(self.policy)
         self._check_report()
         if self.output is not None:
@@ -306,6 +314,7 @@ def _reports(agent: Agent) -> dict[str, Json]:
 
 def _recall_set(agent: Agent) -> dict[str, Json]:
     """What the agent says of its recall; nothing where it leaves that to the defaults."""
-    if agent.recall_point is None and agent.recall_set is None:
-        return {}
-    return {"recall": [agent.recall_room.point, agent.recall_room.whole_set]}
+    told: dict[str, Json] = {} if agent.vectors is None else {"vectors": agent.vectors.name}
+    if agent.recall_point is not None or agent.recall_set is not None:
+        told["recall"] = [agent.recall_room.point, agent.recall_room.whole_set]
+    return told

@@ -6,6 +6,9 @@ what it does not know yet is newer than the turns that stand in a prompt. One th
 made anew, once, and the run says so. Where it cannot be opened or used
 the run says so once and goes on without it: the `recall` tool reads the journal through instead, and code
 brings nothing back on its own.
+
+With vectors each unit gets one once its words are in, by batches of the same size; until a run has them all,
+as after vectors were switched on for a long one, words alone rank.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from shiftbook.errors import Damaged, ShiftbookError
-from shiftbook.journal.index import CANDIDATES, Candidates, Covered, Index, fill
+from shiftbook.journal.index import CANDIDATES, Alike, Candidates, Covered, Index, Lacking, fill
+from shiftbook.journal.index_vectors import fill_vectors
 from shiftbook.journal.open import open_index
 from shiftbook.journal.promises import Store
 from shiftbook.projections.recall_units import Unit
@@ -23,6 +27,7 @@ from shiftbook.prompt.epoch import Measure, WantRecall
 from shiftbook.prompt.recall_pack import Found
 from shiftbook.run.recalling import recall, search_index
 from shiftbook.run.search import search_words
+from shiftbook.vectors.promise import Vectors
 
 log = logging.getLogger("shiftbook")
 
@@ -71,10 +76,11 @@ class RunIndex:
         warn: Callable[[str, str], object],
         *,
         is_wanted: bool = True,
+        vectors: Vectors | None = None,
         opens: Opens = open_index,
     ) -> None:
         self._store, self._run, self._warn, self._opens = store, run, warn, opens
-        self._is_wanted = is_wanted
+        self._is_wanted, self._vectors = is_wanted, vectors
         self._index: _Guarded | None = None
         self._is_lost = False
         self._was_damaged = False
@@ -90,7 +96,7 @@ class RunIndex:
         """What comes back for a policy; nothing where there is no index."""
 
         async def found(index: Index) -> tuple[Found, ...]:
-            await fill(index, self._store, self._run)
+            await self._fill(index)
             return await recall(
                 index,
                 self._store,
@@ -100,6 +106,7 @@ class RunIndex:
                 measure,
                 beside=want.beside,
                 shown=want.shown,
+                vectors=self._vectors,
             )
 
         return await self._asked(found, ())
@@ -112,9 +119,10 @@ class RunIndex:
         """
 
         async def searched(index: Index) -> list[int] | None:
-            if await fill(index, self._store, self._run):
+            has_more_words, _ = await self._fill(index)
+            if has_more_words:
                 return None
-            found = await search_index(index, self._store, self._run, query, limit)
+            found = await search_index(index, self._store, self._run, query, limit, self._vectors)
             known = (await index.covered(self._run)).position
             newer = await search_words(self._store, self._run, query, limit, after=known)
             kept = found[: limit - min(len(newer), max(1, limit // TAIL_SHARE))]
@@ -172,9 +180,19 @@ class RunIndex:
             batches -= 1
 
     async def _filled(self, index: Index, position: int) -> bool:
-        more = await fill(index, self._store, self._run)
-        self._looked_at = (await index.covered(self._run)).position if more else position
-        return more
+        more_words, more_vectors = await self._fill(index)
+        if more_words:
+            self._looked_at = (await index.covered(self._run)).position
+        elif not more_vectors:
+            self._looked_at = position
+        return more_words or more_vectors
+
+    async def _fill(self, index: Index) -> tuple[bool, bool]:
+        """Take in a batch of words, then one of vectors; whether more of each may be left."""
+        more_words = await fill(index, self._store, self._run)
+        if self._vectors is None:
+            return more_words, False
+        return more_words, await fill_vectors(index, self._store, self._run, self._vectors)
 
     def _lose(self, fault: IndexLost) -> None:
         self._index, self._is_lost = None, True
@@ -200,9 +218,21 @@ class _Guarded:
         return await _kept(self._inner.known(run, terms))
 
     async def candidates(
-        self, run: str, terms: Sequence[str], *, reach: int, limit: int = CANDIDATES
+        self,
+        run: str,
+        terms: Sequence[str],
+        *,
+        reach: int,
+        limit: int = CANDIDATES,
+        alike: Alike | None = None,
     ) -> Candidates:
-        return await _kept(self._inner.candidates(run, terms, reach=reach, limit=limit))
+        return await _kept(self._inner.candidates(run, terms, reach=reach, limit=limit, alike=alike))
+
+    async def lacking(self, run: str, name: str, limit: int) -> Lacking:
+        return await _kept(self._inner.lacking(run, name, limit))
+
+    async def add_vectors(self, run: str, name: str, start: int, vectors: Sequence[bytes]) -> bool:
+        return await _kept(self._inner.add_vectors(run, name, start, vectors))
 
     async def drop(self, run: str | None = None) -> None:
         await _kept(self._inner.drop(run))

@@ -13,7 +13,7 @@ from functools import partial
 from shiftbook.codec import open_row, payload_blob
 from shiftbook.entries import Entry
 from shiftbook.errors import Damaged
-from shiftbook.journal.index import Index
+from shiftbook.journal.index import Alike, Index
 from shiftbook.journal.promises import Store
 from shiftbook.projections.recall_units import Voice, words_of
 from shiftbook.prompt.epoch import Measure
@@ -21,6 +21,7 @@ from shiftbook.prompt.recall_pack import KEEP_CHARS, Found, Piece, pack
 from shiftbook.prompt.recall_question import Question, question
 from shiftbook.prompt.recall_rank import NEAR, WIDE, Ranked, rank
 from shiftbook.prompt.render import chars, render_entry
+from shiftbook.vectors.promise import Vectors
 
 READ_SHARE = 4
 """Entries are read, the most useful units first, until they are so many times the budget."""
@@ -40,14 +41,15 @@ async def recall(
     *,
     beside: Sequence[str] = (),
     shown: frozenset[int] = frozenset(),
+    vectors: Vectors | None = None,
 ) -> tuple[Found, ...]:
     """What comes back for a query within `budget` tokens by `measure`, each as the form `recalled` shows it.
 
     `beside` are the plan and the last turns, `shown` positions that stand in the prompt already. In the order
-    of the run.
+    of the run. With `vectors` units are ranked by their likeness to the query too.
     """
     asked = question(query, beside)
-    ranked, spans = await _ranked(index, run, asked)
+    ranked, spans = await _ranked(index, run, asked, query, vectors)
     useful = ranked.useful
     pieces: list[Piece] = []
     tokens = 0
@@ -61,12 +63,14 @@ async def recall(
     return pack(asked, ranked, pieces, budget)
 
 
-async def search_index(index: Index, store: Store, run: str, query: str, limit: int) -> list[int]:
+async def search_index(
+    index: Index, store: Store, run: str, query: str, limit: int, vectors: Vectors | None = None
+) -> list[int]:
     """The positions of the most useful entries, best first: what the `recall` tool asks for.
 
     Of each unit a person's words come before the reply, and this before results.
     """
-    ranked, spans = await _ranked(index, run, question(query))
+    ranked, spans = await _ranked(index, run, question(query), query, vectors)
     useful = ranked.useful
     found: list[int] = []
     for unit in sorted(useful, key=lambda each: (-useful[each], each)):
@@ -76,10 +80,15 @@ async def search_index(index: Index, store: Store, run: str, query: str, limit: 
     return found[: max(0, limit)]
 
 
-async def _ranked(index: Index, run: str, asked: Question) -> tuple[Ranked, Mapping[int, tuple[int, int]]]:
+async def _ranked(
+    index: Index, run: str, asked: Question, query: str, vectors: Vectors | None
+) -> tuple[Ranked, Mapping[int, tuple[int, int]]]:
     reach = len(WIDE if asked.wants_set else NEAR)
-    found = await index.candidates(run, list(asked.terms), reach=reach)
-    return rank(asked, found.statistics, found.words, found.matching), found.spans
+    vector = b"" if vectors is None else vectors.of(query)
+    alike = None if vectors is None or not any(vector) else Alike(vectors.name, vector)
+    found = await index.candidates(run, list(asked.terms), reach=reach, alike=alike)
+    others = [found.likeness] if found.likeness else []
+    return rank(asked, found.statistics, found.words, found.matching, others), found.spans
 
 
 async def _entries(store: Store, run: str, first: int, last: int) -> list[tuple[Entry, Voice]]:

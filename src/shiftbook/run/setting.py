@@ -59,6 +59,7 @@ class Setting:
             book.run,
             lambda what, why: desk.note(Warned(what, why)),
             is_wanted=self.agent.recalls,
+            vectors=self.agent.vectors,
         )
         desk = Desk(
             book=book,

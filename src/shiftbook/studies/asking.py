@@ -39,6 +39,7 @@ from shiftbook.prompt.told import entry_text
 from shiftbook.studies.chats import Chat, Message
 from shiftbook.studies.holding import Outcome, held
 from shiftbook.tokens import Meter, Tokens
+from shiftbook.vectors.promise import Vectors
 
 RECALL_ONLY = "recall-only"
 MESSAGE_TOKENS = 3
@@ -67,23 +68,25 @@ class CharsMeter:
         return Tokens(len(text) // 4 + MESSAGE_TOKENS - BLOCK_TOKENS - PART_TOKENS)
 
 
-def outcomes(chat: Chat, policy: str, cap: int, meter: Meter) -> Iterator[Outcome]:
-    """All questions of a chat put to one policy under one cap."""
+def outcomes(
+    chat: Chat, policy: str, cap: int, meter: Meter, vectors: Vectors | None = None
+) -> Iterator[Outcome]:
+    """All questions of a chat put to one policy under one cap; with `vectors` recall ranks by them too."""
     gauge = Gauge(meter=meter, bound=meter)
     if policy == RECALL_ONLY:
-        yield from _recalled(chat, cap, gauge)
+        yield from _recalled(chat, cap, gauge, vectors)
     else:
-        yield from _under_policy(chat, policy, cap, gauge)
+        yield from _under_policy(chat, policy, cap, gauge, vectors)
 
 
-def _recalled(chat: Chat, cap: int, gauge: Gauge) -> Iterator[Outcome]:
+def _recalled(chat: Chat, cap: int, gauge: Gauge, vectors: Vectors | None) -> Iterator[Outcome]:
     whole = {each.place: _block(each, each.text) for each in chat.messages}
     cut = {
         each.place: _block(each, cut_text(each.text, KEEP_CHARS, each.place))
         for each in chat.messages
         if len(each.text) > KEEP_CHARS
     }
-    memory = Memory(
+    records = (
         Record(
             each.place,
             each.voice,
@@ -93,6 +96,7 @@ def _recalled(chat: Chat, cap: int, gauge: Gauge) -> Iterator[Outcome]:
         )
         for each in chat.messages
     )
+    memory = Memory(records, vectors)
     for asked in chat.asked:
         found = memory.recall(asked.text, cap)
         blocks = [(whole if each.keep is None else cut)[each.position] for each in found]
@@ -181,8 +185,10 @@ class _Run:
         return grow(self.prompt, choice.picks, known, self.gauge)
 
 
-def _under_policy(chat: Chat, name: str, cap: int, gauge: Gauge) -> Iterator[Outcome]:
-    run = _Run(policy_named(name), first_prompt("", gauge), gauge, cap)
+def _under_policy(
+    chat: Chat, name: str, cap: int, gauge: Gauge, vectors: Vectors | None
+) -> Iterator[Outcome]:
+    run = _Run(policy_named(name), first_prompt("", gauge), gauge, cap, memory=Memory((), vectors))
     fresh: list[Entry] = []
     for message in chat.messages:
         entry = _entry(message)

@@ -21,6 +21,7 @@ from shiftbook.studies.chats import Chat
 from shiftbook.studies.holding import RULES, Outcome, grouped, table_of
 from shiftbook.studies.locomo import is_locomo, read_locomo
 from shiftbook.tokens import BpeMeter, Meter
+from shiftbook.vectors.static import static_vectors
 
 CAPS: Mapping[str, tuple[int, ...]] = {"beam": (22_000,), "locomo": (4_000,)}
 """The caps of a source unless others are named: where the published figures that we compare with stand."""
@@ -33,12 +34,16 @@ Told = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to study. Empty: all sizes, each source's own caps, every policy and `recall-only`."""
+    """What to study. Empty: all sizes, each source's own caps, every policy and `recall-only`.
+
+    `vectors` is a folder of static vectors, by which recall ranks too.
+    """
 
     caps: tuple[int, ...] = ()
     sizes: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
     meter: str = "chars"
+    vectors: Path | None = None
 
     def checked(self) -> Options:
         """The same, or `BadInput` with one sentence."""
@@ -57,6 +62,7 @@ def study_recall(data: Path, options: Options, command: str, told: Told) -> dict
     """The whole study as one value: the rows, and the table of their figures."""
     options.checked()
     meter = METERS[options.meter]()
+    vectors = None if options.vectors is None else static_vectors(options.vectors)
     found: list[Outcome] = []
     asked = skipped = mended = chats = 0
     for chat in read(data, options.sizes):
@@ -67,7 +73,7 @@ def study_recall(data: Path, options: Options, command: str, told: Told) -> dict
         told(f"{chat.source} {chat.size}, chat {chat.name}: {len(chat.asked)} questions")
         for policy in options.policies or (*POLICIES, RECALL_ONLY):
             for cap in options.caps or CAPS[chat.source]:
-                found.extend(outcomes(chat, policy, cap, meter))
+                found.extend(outcomes(chat, policy, cap, meter, vectors))
     if not found:
         raise BadInput(f"There is nothing to ask in {data} of size {', '.join(options.sizes) or 'any'}.")
     return {
@@ -75,6 +81,7 @@ def study_recall(data: Path, options: Options, command: str, told: Told) -> dict
         "command": command,
         "version": VERSION,
         "meter": meter.name,
+        "vectors": None if vectors is None else vectors.name,
         "rules": {"headline": RULES[0], "beside": RULES[1]},
         "chats": chats,
         "questions": {"asked": asked, "skipped": skipped, "mended": mended},

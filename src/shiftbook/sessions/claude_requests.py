@@ -189,7 +189,8 @@ class _File:
         usage = inner(message, "usage")
         if usage:
             found.usage = usage
-        found.diagnosis = text(_diagnosed(message), "type") or found.diagnosis
+        if message.get("diagnostics"):
+            found.diagnosis = text(_diagnosed(message), "type") or found.diagnosis
         if node is not None:
             found.nodes.append(node)
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from shiftbook.sessions import RecordedRequests, Unmeasured, requests_of, walk_requests
+from tests.measure.files import reply, said, write
 from tests.sessions.foreign import REQUESTS
 
 PROJECT = REQUESTS / "claude_project"
@@ -121,6 +122,40 @@ def test_older_side_chains_are_branches_and_a_summary_inside_a_request_is_billed
         (None, "", "compaction", 180, 0, 0),
         ("q5", "", "main", 23, 0, 100),
     ]
+
+
+@pytest.mark.parametrize("fork", ["a.jsonl", "c.jsonl"])
+def test_what_a_fork_preserved_with_zeros_counts_in_the_file_that_has_its_counts(
+    tmp_path: Path, fork: str
+) -> None:
+    """Claude Code 2.1 forks a compacted session so; the fork may come first by name."""
+    first, second, third = (reply(n, 20_000 + 1_000 * n, 20_000, n) for n in (1, 2, 3))
+    write(tmp_path / "b.jsonl", [said(), first, second])
+    blank = json.loads(json.dumps(second))
+    blank["message"]["usage"] = {key: 0 for key in blank["message"]["usage"] if key.endswith("_tokens")}
+    kept = {"uuids": [second["uuid"]], "allUuids": [second["uuid"]], "anchorUuid": "s1"}
+    boundary = {
+        "type": "system",
+        "subtype": "compact_boundary",
+        "uuid": "b1",
+        "compactMetadata": {"trigger": "manual", "preTokens": 22_000, "preservedMessages": kept},
+    }
+    write(
+        tmp_path / fork, [boundary, said("So far: one bed.", uuid="s1", isCompactSummary=True), blank, third]
+    )
+    found = walked(tmp_path)
+    rows = sorted((row.request or "", row.usage.prompt or 0) for each in found for row in each.rows)
+    assert rows == [("req1", 21_000), ("req2", 22_000), ("req3", 23_000)]
+    assert sum(each.copies for each in found) == 1
+    (alone,) = walked(tmp_path / fork)
+    assert ([row.request for row in alone.rows], alone.copies) == (["req3"], 1)
+
+
+def test_a_usage_of_nothing_but_zeros_is_missing(tmp_path: Path) -> None:
+    """A proxy that counts nothing writes zeros; no request has a prompt of no tokens."""
+    blank = reply(1, 0, 0, 1, output=0)
+    (row,) = one(write(tmp_path / "a.jsonl", [said(), blank])).rows
+    assert (row.request, row.source, row.usage.prompt, row.usage.output) == ("req1", "missing", None, None)
 
 
 def test_rows_are_in_the_order_of_time_not_of_the_file(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ A line is parsed only where `sessions.claude_lines` cannot tell what rows need o
 
 A `compact_boundary` line marks a compaction, and so does a summary line that has none before it. A
 compaction without any line (the tool clears old results silently) is left to who looks at the figures.
+What a boundary names as preserved is a copy: a fork writes it with a usage of zeros, and the true one stands
+in the other file. Elsewhere zeros are what a proxy writes that counts nothing: missing.
 What a file shows of reasoning switched on or off, and of a program that began anew, is marked as well.
 """
 
@@ -34,6 +36,7 @@ from shiftbook.sessions.streaming import Faults, parsed, raw_lines
 NAME = "claude-code"
 
 _NO_PARENT = -1
+_COUNTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _HELPERS: Mapping[str, Kind] = {"acompact": "compaction", "aprompt_suggestion": "other"}
 """Openings of the agent ids that Claude Code gives its own helpers."""
 
@@ -55,6 +58,7 @@ class _Request:
     blocks: int = 0
     answers: Answered | None = None
     diagnosis: str | None = None
+    preserved: bool = False
 
 
 @dataclass(slots=True)
@@ -109,6 +113,7 @@ class _File:
         self._by_message: dict[str, str] = {}
         self._lines = {False: 0, True: 0}
         self._boundary_open = False
+        self._preserved: set[str] = set()
         self._settings = ClaudeSettings()
 
     @property
@@ -149,6 +154,10 @@ class _File:
         told = inner(value, "compactMetadata" if what == "compact_boundary" else "microcompactMetadata")
         by = text(told, "trigger") if what == "compact_boundary" else "micro-compaction"
         tokens = whole(told, "preTokens")
+        kept = inner(told, "preservedMessages")
+        for name in ("uuids", "allUuids"):
+            uuids = kept.get(name)
+            self._preserved.update(map(str, uuids) if isinstance(uuids, list) else ())
         self._boundary_open = what == "compact_boundary"
         own = text(value, "uuid")
         # A forked session begins with a copy of the old one, its boundaries too.
@@ -189,6 +198,8 @@ class _File:
         usage = inner(message, "usage")
         if usage:
             found.usage = usage
+        if self._preserved and text(value, "uuid") in self._preserved:
+            found.preserved = True
         if message.get("diagnostics"):
             found.diagnosis = text(_diagnosed(message), "type") or found.diagnosis
         if node is not None:
@@ -207,6 +218,9 @@ class _File:
             self._draft.mark("plan", line)
         copied: _Request | None = None
         for request in self._requests.values():
+            if request.preserved and _is_blank(request.usage):
+                self._draft.copy()
+                continue
             if request.request and self._seen.again(NAME, request.key):
                 self._draft.copy()
                 copied = request
@@ -284,9 +298,15 @@ def _diagnosed(message: Mapping[str, object]) -> Mapping[str, object]:
     return inner(inner(message, "diagnostics"), "cache_miss_reason")
 
 
+def _is_blank(usage: Mapping[str, object] | None) -> bool:
+    """Whether a usage counts nothing at all: no request has a prompt of no tokens."""
+    counts = [] if usage is None else [usage[name] for name in _COUNTED if name in usage]
+    return bool(counts) and not any(counts)
+
+
 def _passes(request: _Request) -> list[RecordedUsage]:
     """What the vendor billed for a request: summaries inside it, then the answer."""
-    if request.usage is None:
+    if request.usage is None or _is_blank(request.usage):
         return [MISSING]
     if "iterations" not in request.usage:
         return [recorded(anthropic(request.usage))]

@@ -36,7 +36,7 @@ def test_a_run_goes_into_the_queue_and_a_worker_brings_it_to_its_rest(shop: Path
     other = run(shop, "run", "agent.py:shop", "Hm?", "--queue", "--json", "--priority", "3", "--db", db)
     assert other.json["queued"] is True
     before = run(shop, "workers", "--json", "--db", db).json
-    assert before["waiting"] == {"ready": 2, "at_work": 0, "later": 0}
+    assert before["waiting"] == {"ready": 2, "at_work": 0, "later": 0, "parked": 0}
     worked = run(shop, "worker", "--once", "--db", db)
     assert worked.code == 0, worked.err
     assert "2 runs taken: 2 at rest, 0 handed over, 0 cut off, 0 put off by a fault." in worked.err
@@ -47,7 +47,8 @@ def test_a_run_goes_into_the_queue_and_a_worker_brings_it_to_its_rest(shop: Path
     checked = run(shop, "verify", "q1", "--json", "--db", db)
     assert (checked.code, checked.json["ok"]) == (0, True)
     after = run(shop, "workers", "--json", "--db", db).json
-    assert after == {"workers": [], "held": [], "waiting": {"ready": 0, "at_work": 0, "later": 0}}
+    assert (after["workers"], after["held"], after["put_off"]) == ([], [], [])
+    assert after["waiting"] == {"ready": 0, "at_work": 0, "later": 0, "parked": 0}
 
 
 def test_a_worker_for_one_agent_leaves_the_others_where_they_are(shop: Path, db: str) -> None:
@@ -89,6 +90,47 @@ def test_sigterm_hands_a_run_over_and_the_board_tells_who_has_it(shop: Path, db:
     resumed = run(shop, "resume", "s1", "--db", db)
     assert (resumed.code, resumed.out) == (0, "Done.\n")
     assert (shop / "log").read_text() == "s1-1.1 1\n"
+
+
+def test_the_board_tells_a_worker_that_was_killed_from_one_that_beats_and_why_a_run_was_put_off(
+    shop: Path, db: str
+) -> None:
+    for number, name in enumerate(("gone", "parked")):
+        run(
+            shop,
+            "run",
+            "agent.py:shop",
+            "Go.",
+            "--queue",
+            "--run-id",
+            name,
+            "--priority",
+            f"{number}",
+            "--db",
+            db,
+        )
+    (shop / "agent.py").rename(shop / "other.py")
+    assert "2 put off by a fault" in run(shop, "worker", "--once", "--db", db).err
+    with raw(db) as connection:
+        connection.execute(
+            "INSERT INTO workers (name, host, pid, concurrency, agents, began, seen) VALUES "
+            "('here:1', 'here', 1, 4, '{}', now() - interval '3 h', now() + interval '1 h'), "
+            "('there:2', 'there', 2, 4, '{}', now() - interval '4 d', now() - interval '5 min')"
+        )
+        connection.execute("UPDATE queued_runs SET share = 'agent x', since = now() WHERE run = 'parked'")
+    board = run(shop, "workers", "--json", "--db", db).json
+    assert [(each["worker"], each["beats"]) for each in board["workers"]] == [
+        ("here:1", True),
+        ("there:2", False),
+    ]
+    assert board["waiting"] == {"ready": 0, "at_work": 0, "later": 1, "parked": 1}
+    told = run(shop, "workers", "--db", db)
+    lines = told.out.splitlines()
+    assert "0 s ago  " in lines[1]
+    assert "5 min ago: does not beat" in lines[2]
+    assert "4 d" in lines[2]
+    assert "left to other workers" in " ".join(told.out.split())
+    assert "1 due later, 1 waiting for a share, 1 worker and 1 not seen for 20 s or longer." in told.err
 
 
 @pytest.mark.slow

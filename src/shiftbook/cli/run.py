@@ -107,7 +107,8 @@ async def _queue(
         data({"run": run, "queued": True})
     else:
         line(run)
-    if not seen["workers"]:
-        note("No worker was seen here yet: `shiftbook worker` starts one.")
+    beating = sum(each["beats"] for each in seen["workers"])
+    if not beating:
+        note(f"Run {run} waits, but no worker is there now: `shiftbook worker` starts one.")
     else:
-        note(f"Run {run} waits for a worker; {count(len(seen['workers']), 'worker')} seen within a day.")
+        note(f"Run {run} waits for a worker; there {'is' if beating == 1 else 'are'} {beating:,} now.")

@@ -43,6 +43,15 @@ def count(number: int, noun: str, many: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
+def lasting(duration_ms: float) -> str:
+    """A duration in the unit that fits it: "31 s", "4 min", "7 h", "3 d"."""
+    seconds = max(0, int(duration_ms // 1000))
+    for unit, least, size in (("s", 100, 1), ("min", 100 * 60, 60), ("h", 48 * 3_600, 3_600)):
+        if seconds < least:
+            return f"{seconds // size:,} {unit}"
+    return f"{seconds // 86_400:,} d"
+
+
 def without_password(address: str) -> str:
     """An address that may be shown: without what stands between user and host, or behind as a parameter."""
     return masked(address).rstrip("?&")

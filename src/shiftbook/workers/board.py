@@ -1,8 +1,8 @@
 """Who holds what: the workers of a journal and the runs that are at work, told as plain rows.
 
 It reads and never writes, so it can be asked of a replica. A worker is listed as long as it was seen within a
-day; whether it still lives is told by when it was seen last. A run is listed while its lease lives, whoever
-holds it: a worker, or a person's `shiftbook run`.
+day: one that was killed signs nothing off, and does not beat any more. A run is listed while its lease lives,
+whoever holds it: a worker, or a person's `shiftbook run`. A run that was put off is listed with the reason.
 """
 
 from __future__ import annotations
@@ -15,14 +15,24 @@ from shiftbook.journal.postgres import PostgresStore
 from shiftbook.journal.postgres_database import Database
 from shiftbook.journal.promises import Store
 from shiftbook.views.rows import stamp
+from shiftbook.workers.jobs import Beat
 from shiftbook.workers.layout import SCHEMA, layout
 
 HELD_MAX = 1_000
 """Runs at work that are listed at the most."""
 
+PUT_OFF_MAX = 100
+"""Runs that were put off that are listed at the most: those that are due first."""
+
+SILENT_MS = Beat().stalled_ms
+"""A worker that was not seen for so long does not beat: its runs are given to others. Milliseconds."""
+
 
 class WorkerRow(TypedDict):
-    """A worker. Stamps are ISO 8601 in UTC by the server's time; `agents` is empty when it takes all."""
+    """A worker. Stamps are ISO 8601 in UTC by the server's time; `agents` is empty when it takes all.
+
+    `beats` is false for one that was not seen for `SILENT_MS`: it is dead, frozen or cut off.
+    """
 
     worker: str
     host: str
@@ -31,6 +41,7 @@ class WorkerRow(TypedDict):
     agents: list[str]
     began: str
     seen: str
+    beats: bool
 
 
 class HeldRow(TypedDict):
@@ -50,19 +61,31 @@ class HeldRow(TypedDict):
     last_at: str
 
 
+class PutOffRow(TypedDict):
+    """A run that is due later, and why; `tries` is how often it was put off in a row."""
+
+    run: str
+    why: str
+    tries: int
+    due_in_ms: int
+
+
 class Waiting(TypedDict):
-    """How many wakes wait for a worker, are with one, and are due later."""
+    """How many wakes wait for a worker and are with one, how many runs are due later or wait for a share."""
 
     ready: int
     at_work: int
     later: int
+    parked: int
 
 
 class Board(TypedDict):
-    """Everything that `shiftbook workers` tells."""
+    """Everything that `shiftbook workers` tells; `at` is the server's time of it."""
 
+    at: str
     workers: list[WorkerRow]
     held: list[HeldRow]
+    put_off: list[PutOffRow]
     waiting: Waiting
 
 
@@ -97,20 +120,24 @@ async def queued(store: Store, runs: Sequence[str]) -> set[str]:
 
 async def waiting(database: Database) -> Waiting:
     """The queue's length; one query over the wakes that are there, not over all runs."""
-    ((ready, at_work, later),) = await database.rows(
+    ((ready, at_work, later, parked),) = await database.rows(
         f"SELECT (SELECT count(*) FROM {SCHEMA}.procrastinate_jobs WHERE status = 'todo'), "
         f"(SELECT count(*) FROM {SCHEMA}.procrastinate_jobs WHERE status = 'doing'), "
-        f"(SELECT count(*) FROM {SCHEMA}.queued_runs WHERE due IS NOT NULL)"
+        f"(SELECT count(*) FROM {SCHEMA}.queued_runs WHERE due IS NOT NULL AND share IS NULL), "
+        f"(SELECT count(*) FROM {SCHEMA}.queued_runs WHERE due IS NOT NULL AND share IS NOT NULL)"
     )
-    return Waiting(ready=ready, at_work=at_work, later=later)
+    return Waiting(ready=ready, at_work=at_work, later=later, parked=parked)
 
 
 async def _board(database: Database) -> Board:
-    ((layout,),) = await database.rows(f"SELECT to_regclass('{SCHEMA}.layout')")
+    ((layout, now_ms),) = await database.rows(
+        f"SELECT to_regclass('{SCHEMA}.layout'), {_MS.format('clock_timestamp()')}"
+    )
+    at = stamp(now_ms)
     if layout is None:
-        none = Waiting(ready=0, at_work=0, later=0)
+        none = Waiting(ready=0, at_work=0, later=0, parked=0)
         held = await database.rows(_HELD.format(taken="NULL, NULL", joined=""), (HELD_MAX,))
-        return Board(workers=[], held=[_held(each) for each in held], waiting=none)
+        return Board(at=at, workers=[], held=[_held(each) for each in held], put_off=[], waiting=none)
     workers = await database.rows(
         f"SELECT name, host, pid, concurrency, agents, {_MS.format('began')}, {_MS.format('seen')} "
         f"FROM {SCHEMA}.workers ORDER BY name"
@@ -118,9 +145,19 @@ async def _board(database: Database) -> Board:
     joined = f"LEFT JOIN {SCHEMA}.queued_runs AS queued ON queued.run = leases.run"
     taken = f"queued.worker, {_MS.format('queued.taken')}"
     held = await database.rows(_HELD.format(taken=taken, joined=joined), (HELD_MAX,))
+    put_off = await database.rows(
+        f"SELECT run, why, tries, {_MS.format('due - clock_timestamp()')} FROM {SCHEMA}.queued_runs "
+        "WHERE due IS NOT NULL AND why <> '' ORDER BY due LIMIT %s",
+        (PUT_OFF_MAX,),
+    )
     return Board(
-        workers=[_worker(each) for each in workers],
+        at=at,
+        workers=[_worker(each, now_ms) for each in workers],
         held=[_held(each) for each in held],
+        put_off=[
+            PutOffRow(run=run, why=why, tries=tries, due_in_ms=max(0, due_ms))
+            for run, why, tries, due_ms in put_off
+        ],
         waiting=await waiting(database),
     )
 
@@ -144,7 +181,7 @@ LIMIT %s
 """
 
 
-def _worker(row: tuple[Any, ...]) -> WorkerRow:
+def _worker(row: tuple[Any, ...], now_ms: int) -> WorkerRow:
     name, host, pid, concurrency, agents, began, seen = row
     return WorkerRow(
         worker=name,
@@ -154,6 +191,7 @@ def _worker(row: tuple[Any, ...]) -> WorkerRow:
         agents=list(agents),
         began=stamp(began),
         seen=stamp(seen),
+        beats=now_ms - seen < SILENT_MS,
     )
 
 

@@ -33,6 +33,8 @@ _HELP = {
     "entries": "Entries committed.",
 }
 
+_WAITING = "Wakes of the whole queue that are ready or at work; runs due later, or parked for a share."
+
 
 def parse_listen(text: str) -> tuple[str, int]:
     """ "9100" or "HOST:9100" as host and port; the host is the loopback unless named. `BadInput`."""
@@ -97,7 +99,7 @@ async def metrics(worker: Worker, store: PostgresStore) -> str:
         async with asyncio.timeout(REQUEST_S):
             length = await store.connections.run(waiting, again=waiting)
         values = {f'{{state="{state}"}}': int(str(value)) for state, value in length.items()}
-        lines += _metric("shiftbook_queue_wakes", "gauge", "Wakes of the whole queue, by state.", values)
+        lines += _metric("shiftbook_queue_wakes", "gauge", _WAITING, values)
     return "\n".join(lines) + "\n"
 
 

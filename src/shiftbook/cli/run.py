@@ -13,7 +13,6 @@ from shiftbook.cli.options import Cap, Db, Fixed, Json, Mark, PolicyName, Verbos
 from shiftbook.cli.outcome import Ending, see_through
 from shiftbook.cli.output import data, line, note
 from shiftbook.cli.places import journal, server
-from shiftbook.cli.words import count
 from shiftbook.errors import BadInput
 from shiftbook.run.agent import Agent
 from shiftbook.run.loop import start

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -281,7 +283,7 @@ def test_without_its_packages_a_worker_names_the_extra_that_has_them(
 
 def test_the_compose_file_builds_what_is_there_and_calls_what_the_program_has(tmp_path: Path) -> None:
     """As far as can be told without a container engine."""
-    yaml = pytest.importorskip("yaml", reason="no YAML reader")
+    yaml = import_module("yaml")
     top = Path(__file__).parents[2]
     services = yaml.safe_load((top / "docker-compose.yml").read_text())["services"]
     assert set(services) == {"database", "worker"}
@@ -294,6 +296,11 @@ def test_the_compose_file_builds_what_is_there_and_calls_what_the_program_has(tm
     for each in copied:
         assert (top / each).exists()
         assert f"!{each}" in kept, "the engine is not sent it"
+    assert int(worker["stop_grace_period"].rstrip("s")) * 1000 > Settings().grace_ms
+    assert ":9100/health" in worker["healthcheck"]["test"][-1]
+    assert worker["command"][-2:] == ["--listen", "0.0.0.0:9100"]
+    (entry,) = [line for line in lines if line.startswith("ENTRYPOINT")]
+    assert json.loads(entry.removeprefix("ENTRYPOINT ")) == ["shiftbook"]
     help_text = run(tmp_path, *worker["command"][:1], "--help").out
     for word in worker["command"][1:]:
         assert not word.startswith("--") or word in help_text

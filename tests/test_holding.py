@@ -10,14 +10,17 @@ from typing import Any
 
 import pytest
 
-from shiftbook.clock import this_process
+from shiftbook.clock import SystemClock, this_process
+from shiftbook.errors import Held
+from shiftbook.journal.open import open_store
 from shiftbook.providers.scripted import Scripted, say
 from shiftbook.run.agent import Agent
 from shiftbook.run.loop import resume, start
 from shiftbook.testing.clock import SimulatedClock
-from shiftbook.testing.ground import LEASE_MS, elsewhere
+from shiftbook.testing.ground import LEASE_MS, Writer, elsewhere, said
 from shiftbook.views import hold_of, hold_told, runs_view
 from shiftbook.workers.board import queued
+from tests.chaos.worker import SkewedClock
 from tests.cli.program import run as program
 from tests.journal.places import Place, opening
 from tests.workers.ground import entered, fetched, fresh_database, queue_at, shop
@@ -68,6 +71,30 @@ def test_a_running_run_is_told_with_who_has_it(place: Place, tmp_path: Path) -> 
         assert (line["state"], line["hold"], line["holder"]) == ("finished", None, None)
 
     on_store(place, tmp_path, main)
+
+
+@pytest.mark.parametrize("skew_ms", [60_000, -60_000])
+def test_a_holder_is_told_the_same_to_everybody_however_wrong_somebodys_clock_is(skew_ms: int) -> None:
+    async def main(address: str) -> None:
+        odd, straight = await open_store(address, clock=SkewedClock(skew_ms)), await open_store(address)
+        for run, holder, looker in (("one", odd, straight), ("two", straight, odd)):
+            lease = await holder.leases.take(run, elsewhere(), LEASE_MS, new=True)
+            await Writer(holder, lease, SystemClock()).append(said("Hi."))
+            for store in (holder, looker):
+                assert (await hold_of(store, run))[0] == "held"
+                with pytest.raises(Held):
+                    await store.leases.take(run, elsewhere(), LEASE_MS)
+            await holder.leases.give_back(lease)
+            await holder.leases.take(run, elsewhere(), 1)
+            while (await hold_of(holder, run))[0] == "held":
+                await SystemClock().sleep_ms(1)
+            assert (await hold_of(looker, run))[0] == "expired"
+            assert (await looker.leases.take(run, elsewhere(), LEASE_MS)).epoch > lease.epoch
+        await odd.close()
+        await straight.close()
+
+    with fresh_database() as address:
+        asyncio.run(main(address))
 
 
 @pytest.mark.parametrize("place", BOTH)

@@ -37,8 +37,12 @@ BETWEEN = ", "
 
 # Letters of a name are ASCII; its neighbours may be any, and then it is a part of another word.
 _PATH = re.compile(r"(?<![\w.@+~/-])(?:[A-Za-z0-9_.@+~-]+|[.~]*)(?:/[A-Za-z0-9_.@+-]*[A-Za-z0-9_])+(?!\w)")
-_WORD = re.compile(r"\w+")
-_SYMBOL = re.compile(r"(?=\w{6})(?:_*[A-Za-z][A-Za-z0-9]*_\w+|_*[A-Za-z][a-z0-9]*[A-Z]\w*)", re.ASCII)
+_WORD = re.compile(r"(?<!\\)\b\w+")
+_SYMBOL = re.compile(
+    r"(?=\w{6})(?:_*[A-Za-z][A-Za-z0-9]*_\w+|(?=\w*[a-z])_*[A-Za-z][a-z0-9]*[A-Z]\w*)", re.ASCII
+)
+# As tools that search files put it between a file's name and a line beside a hit: yard.py-12-.
+_LINE_BEHIND = re.compile(r"(\.[A-Za-z]\w{0,5})-\d+(?:-.*)?\Z", re.ASCII)
 _HEX = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}", re.ASCII)
 
 
@@ -57,7 +61,7 @@ class SeenNames:
         weights = Counter(name for line in self.older for name in told_by(line))
         for entry in entries:
             if isinstance(entry.what, ActionFinished):
-                for name in names_of(plain_text(entry_text(entry))[:READ_CHARS])[:NAMES_A_RESULT_MAX]:
+                for name in names_of(_beginning(plain_text(entry_text(entry))))[:NAMES_A_RESULT_MAX]:
                     weights[name] += 1
                     last[name] = entry.position
             elif isinstance(entry.what, ModelAnswered):
@@ -97,6 +101,13 @@ class SeenNames:
         return [ReportLine(HEAD + BETWEEN.join(names), (place,)) for place, names in chosen.items()]
 
 
+def _beginning(text: str) -> str:
+    """What is read of a text: no word of it is half."""
+    if len(text) <= READ_CHARS:
+        return text
+    return text[: READ_CHARS + 1].rsplit(maxsplit=1)[0]
+
+
 def told_by(line: ReportLine) -> list[str]:
     """The names of a line of names."""
     return line.text.removeprefix(HEAD).split(BETWEEN)
@@ -111,7 +122,7 @@ def names_of(text: str) -> list[str]:
     """The names in a text, each once: paths by their ends, then symbols and hexadecimal ids."""
     found: dict[str, None] = {}
     for path in _PATH.finditer(text):
-        name = "/".join(path[0].split("/")[-PATH_NAMES:]).lstrip("/")
+        name = "/".join(_LINE_BEHIND.sub(r"\1", path[0]).split("/")[-PATH_NAMES:]).lstrip("/")
         if "/" in name:
             found.setdefault(name)
     for word in _WORD.finditer(_PATH.sub(" ", text)):

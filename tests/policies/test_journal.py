@@ -20,6 +20,7 @@ from shiftbook.entries import (
 from shiftbook.messages import Call, Text
 from shiftbook.policies import Journal, Policy
 from shiftbook.policies.cold import TTL_MS
+from shiftbook.policies.journal import RULE_REPORT_PART
 from shiftbook.prompt.epoch import Extend, Rebuild
 from tests.policies.test_cap import answered, done, holds, said
 from tests.prompt import invariants
@@ -87,7 +88,7 @@ def test_a_hundred_rebuilds_in_a_row_lose_nothing_that_stands():
             assert 'yet: "Count the boxes of every yard."' in section(asked, "pending")
             figures = rebuild(asked).numbers
             room = shift.mark - figures["fixed"]
-            assert figures["report"] <= 0.2 * room
+            assert figures["report"] <= RULE_REPORT_PART * room
             assert figures["carried"] <= 0.16 * room
             assert asked.tokens <= shift.mark
         if asked.epoch > 101:
@@ -190,7 +191,7 @@ def test_a_report_waiting_in_the_journal_is_used_and_not_written_again():
     """A crash, or mail, between the report and its epoch."""
     shift = begun()
     while True:
-        shift.happen(answered(shift.turn, {"n": 1}), done(f"{shift.turn}.1", "ok " * 200))
+        shift.happen(answered(shift.turn, {"n": 1}), done(f"{shift.turn}.1", "ok " * 180))
         wanted = shift._chosen()
         if not isinstance(wanted, Extend):
             break

@@ -41,9 +41,9 @@ def test_names_in_use_are_in_the_brief_once_turns_leave():
 
 def test_room_that_the_turns_leave_goes_to_older_names_in_use():
     """A turn that does not fit beside the brief leaves room: for names that their part had no room for."""
-    shift = begun(cap=8_000, mark=3_200)
-    for number in range(90):
-        names = {f"mark_{each}": f"crate_{number:03}_of_the_eastern_yard_{each:03}" for each in range(8)}
+    shift = begun(cap=8_000, mark=4_000)
+    for number in range(120):
+        names = {f"mark_{each}": f"crate_{number:03}_of_the_eastern_yard_{each:03}" for each in range(3)}
         shift.happen(
             answered(shift.turn, names), done(f"{shift.turn}.1", "ok " * (50 + number * 37 % 11 * 90))
         )

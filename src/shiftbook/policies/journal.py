@@ -74,7 +74,10 @@ from shiftbook.prompt.epoch import (
 )
 
 REPORT_PART = 0.2
-"""What the report may take of the room below the mark."""
+"""What a report that a model writes may take of the room below the mark, and any beside a wide recall."""
+
+RULE_REPORT_PART = 0.3
+"""The same of one by rule: half of it is what results held, for which the oldest turns can go."""
 
 REPORT_TOKENS_MIN = 150
 """With less room for a report there is no brief, but a notice of what is not shown."""
@@ -248,7 +251,8 @@ def _rooms(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, room: in
     recall = room_for(message or last_message(prompt), budget.recall, budget.cap - prompt.fixed)
     recall = recall if message else min(recall, part)
     recall = recall if recall >= TOKENS_MIN else 0
-    report = int(room * REPORT_PART)
+    # Room is kept free below the cap where a model is asked for reports, and only there.
+    report = int(room * (REPORT_PART if budget.reserve else RULE_REPORT_PART))
     if recall > part:
         squeezed = int((budget.cap - fixed - recall) * REPORT_PART)
         report = max(min(report, squeezed), REPORT_TOKENS_MIN)

@@ -86,6 +86,12 @@ def claims(text: str) -> Iterator[str]:
         rest = pattern.sub(" ", rest)
 
 
+def is_whole(piece: str, text: str) -> bool:
+    """Whether a line that quotes a piece of a text may stand: no name in it is part of another word there."""
+    held = Held.of_text(text)
+    return all(held.holds(name) for name in claims(canonical.encode(piece)))
+
+
 def names_in(text: str) -> list[str]:
     """Paths, ids and numbers of a text as they stand in it, each once, paths first, then ids."""
     if len(text) > 2 * READ_CHARS:
@@ -102,10 +108,17 @@ class Held:
     """What the cited entries hold, read once."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        texts = []
-        for entry in entries:
-            words = plain_text(entry_text(entry))
-            texts += [words, canonical.encode(words), stamp(entry.at_ms)]
+        self._read([(plain_text(entry_text(entry)), stamp(entry.at_ms)) for entry in entries])
+
+    @classmethod
+    def of_text(cls, text: str) -> Held:
+        """What a text holds by itself."""
+        held = cls(())
+        held._read([(text, "")])
+        return held
+
+    def _read(self, told: Iterable[tuple[str, str]]) -> None:
+        texts = [each for words, at in told for each in (words, canonical.encode(words), at)]
         self._text = _dated("\n".join(texts)).lower()
 
     def holds(self, name: str) -> bool:

@@ -2,9 +2,9 @@
 
 A person's words come first, dated and in quotes; a turn is one line: the beginning of the reply, what was
 called with what, the beginning of each answer, and the names in it (paths, ids, numbers) that the beginning
-does not show. Names of results that none of this tells stand behind it (`seen_names`). Every line cites its
-entries. Lines of the report before it are carried word for word or dropped, never shortened or told again;
-within the room, persons' words go last and the oldest turns first.
+does not show. Lines and names of results that none of this tells stand behind it (`seen`). Every line cites
+its entries. Lines of the report before it are carried word for word or dropped, never shortened or told
+again; within the room, persons' words go last and the oldest turns first.
 
 Refused: any judgement of meaning, and any word that is not in the entries.
 """
@@ -32,7 +32,7 @@ from shiftbook.prompt.fidelity import fault, names_in, tally_fault
 from shiftbook.prompt.overreach import is_persons, overreach
 from shiftbook.prompt.quoting import ARGUMENT_CHARS, arguments_told, quoted
 from shiftbook.prompt.render import calls_of, render_entry
-from shiftbook.prompt.seen_names import SeenNames, is_seen, size_of
+from shiftbook.prompt.seen import Seen, is_seen, size_of
 from shiftbook.prompt.told import entry_text, quoted_name, stamp
 
 MECHANICAL = "mechanical"
@@ -50,8 +50,8 @@ CALLS_MAX = 8
 PERSONS_SHARE = 2
 """One part in so many of the room is kept for persons' words while turns compete for it."""
 
-NAMES_SHARE = 2
-"""One part in so many of it is what names of results may take."""
+SEEN_SHARE = 2
+"""One part in so many of it is what lines and names of results may take."""
 
 CHARS_PER_TOKEN = 4
 ROOM_TRIES = 12
@@ -84,14 +84,15 @@ def composed(
     """
     before = () if want.before is None else want.before.lines
     before = tuple(line for line in before if is_persons(line)) if is_anew else before
+    tallies = tuple(tallies)
     check = Check((*want.entries, *known), tallies, carried=before, written=written)
     sound, refused = check.sorted_out(written)
     lines = list(dict.fromkeys((*(line for line in before if not is_seen(line)), *sound, *told)))
     chars = want.room * CHARS_PER_TOKEN
     # A model that has written has chosen what to name.
-    names = SeenNames(() if sound else want.entries, filter(is_seen, before))
+    seen = Seen(() if sound else want.entries, filter(is_seen, before), tallies)
     for _ in range(ROOM_TRIES):
-        kept, struck = check.sorted_out(_with_names(lines, names, chars))
+        kept, struck = check.sorted_out(_with_seen(lines, seen, chars))
         report = ReportWritten(want.first, want.last, kept, writer if sound else MECHANICAL)
         if report_tokens(report, measure) <= want.room:
             return (report, *refused, *struck)
@@ -214,11 +215,11 @@ def _called(call: Call, answer: Entry | None) -> str:
 # --- room ----------------------------------------------------------------------------------------------
 
 
-def _with_names(lines: Sequence[ReportLine], names: SeenNames, chars: int) -> list[ReportLine]:
-    """The lines that fit beside names of results, and behind them the names that they do not tell."""
-    share = chars // NAMES_SHARE
-    shown = _within(lines, chars - sum(map(size_of, names.lines(share))))
-    return [*shown, *names.lines(share, beside=shown)]
+def _with_seen(lines: Sequence[ReportLine], seen: Seen, chars: int) -> list[ReportLine]:
+    """The lines that fit beside what results held, and behind them what of it they do not tell."""
+    share = chars // SEEN_SHARE
+    shown = _within(lines, chars - sum(map(size_of, seen.lines(share))))
+    return [*shown, *seen.lines(share, beside=shown)]
 
 
 def _within(lines: Sequence[ReportLine], chars: int) -> list[ReportLine]:

@@ -20,8 +20,9 @@ from shiftbook.entries import (
 from shiftbook.messages import Call, Text
 from shiftbook.policies import Journal, Policy
 from shiftbook.policies.cold import TTL_MS
-from shiftbook.policies.journal import RULE_REPORT_PART
-from shiftbook.prompt.epoch import Extend, Rebuild
+from shiftbook.policies.decide import decide
+from shiftbook.policies.journal import REPORT_PART, RULE_REPORT_PART
+from shiftbook.prompt.epoch import Extend, Rebuild, WantReport
 from tests.policies.test_cap import answered, done, holds, said
 from tests.prompt import invariants
 from tests.prompt.shift import Asked, Shift
@@ -185,6 +186,31 @@ def test_h5_each_of_fifty_figures_is_in_the_prompt_or_named_by_a_handle():
     assert len(exact) > 20
     for number in figures:
         assert number in exact or int(first) <= where[number] <= int(last)
+
+
+def test_a_report_by_rule_has_more_room_than_one_that_a_model_is_asked_for():
+    """What a model writes must stay free below the cap, and what results held is listed by rule alone."""
+    shift = begun()
+    while True:
+        shift.happen(answered(shift.turn, {"n": 1}), done(f"{shift.turn}.1", "ok " * 180))
+        wanted = shift._chosen()
+        if isinstance(wanted, WantReport):
+            break
+        shift.ask()
+    asked = decide(
+        shift.policy,
+        shift.prompt,
+        shift.fresh,
+        shift.gauge,
+        cap=shift.cap,
+        mark=shift.mark,
+        knowledge=shift.knowledge,
+        asks_reports=True,
+    )
+    room = shift.mark - shift.gauge.fixed
+    assert isinstance(asked, WantReport)
+    assert (wanted.room, asked.room) == (int(room * RULE_REPORT_PART), int(room * REPORT_PART))
+    assert wanted.room > asked.room
 
 
 def test_a_report_waiting_in_the_journal_is_used_and_not_written_again():

@@ -86,7 +86,6 @@ SLACK_PART = 0.1
 """So much of the room below the mark stays empty in a new epoch: over the same sessions the cached share is
 the same as without, and the median prompt 1,000 tokens shorter."""
 
-
 RECENT_PART = 0.03
 """Of the cap's room the newest turns keep so much, however much is brought back. With none at all a question
 held as much of its evidence (a shared measurement on BEAM: .819 against .818)."""

@@ -8,6 +8,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,12 @@ from shiftbook.journal.postgres import PostgresStore, open_postgres
 from shiftbook.providers.scripted import Scripted, call, say
 from shiftbook.run.agent import Agent
 from shiftbook.run.book import read_entries
+from shiftbook.run.limits import Limits
 from shiftbook.run.loop import resume, start
 from shiftbook.tools.function import tool
 from shiftbook.verify import verify
 from tests import postgres
+from tests.workers.ground import an_hour_on
 
 NOBODY = 65534
 MIB = 1 << 20
@@ -98,4 +101,54 @@ def test_runs_on_a_full_disk_stop_with_a_sentence_lose_nothing_and_go_on_when_th
         await store.close()
 
     with small_disk(40 * MIB) as disk, postgres.server("autovacuum=off") as server:
+        asyncio.run(main(server, disk))
+
+
+def wal_onto(server: postgres.Server, disk: Path) -> None:
+    """Have a server keep its write-ahead log on that disk."""
+    assert server.data is not None
+    server.stop()
+    subprocess.run(["mv", str(server.data / "pg_wal"), str(disk)], check=True)  # with its owner
+    (server.data / "pg_wal").symlink_to(disk / "pg_wal")
+    server.start()
+
+
+@pytest.mark.slow
+def test_a_server_that_ends_itself_since_its_write_ahead_log_has_no_room_is_a_database_that_is_away() -> None:
+    """PostgreSQL panics then; with room again it comes back with what was confirmed."""
+
+    async def main(server: postgres.Server, disk: Path) -> None:
+        address, has_room = server.create(), False
+        store = await open_postgres(address, SystemClock(), away_ms=0)
+        filler = disk / "filler"
+        with filler.open("wb") as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(MIB))
+                file.flush()
+        fills = replace(
+            agent(),
+            model=Scripted(lambda request: say("done") if has_room else call("fill", {"turn": "next"})),
+            limits=Limits(turns=1_000),
+        )
+        with pytest.raises(StoreError) as away:
+            async with await start(store, fills, "Go.", run="one") as handle:
+                await handle.finish()
+        assert str(away.value).startswith(store.name)
+        assert len(str(away.value).splitlines()) == 1
+        await store.close()
+        filler.unlink()
+        with contextlib.suppress(RuntimeError):  # It has ended by itself, or does so still.
+            server.stop("immediate")
+        server.start()
+        store = await open_postgres(address, an_hour_on())  # The lease could not be given back.
+        assert (await verify(store, "one")).ok, "what was confirmed is there, and no half of a commit"
+        assert len(await read_entries(store, "one")) > TURNS
+        has_room = True
+        async with await resume(store, "one", fills) as handle:
+            assert (await handle.finish()).state == "finished"
+        assert (await verify(store, "one")).ok
+        await store.close()
+
+    with small_disk(40 * MIB) as disk, postgres.server("autovacuum=off", "max_wal_size=32MB") as server:
+        wal_onto(server, disk)
         asyncio.run(main(server, disk))

@@ -246,7 +246,7 @@ def _what(statement: str) -> str:
         ("procrastinate: SELECT id, status, task_name", "look at the queue"),
         ("heartbeat", "beat of the queue"),
         ("INTO shiftbook_queue.workers", "beat of the worker"),
-        ("periodic", "periodic upkeep put in"),
+        ("shiftbook_queue.upkeep", "turn of the upkeep"),
     ):
         if mark in statement:
             return name

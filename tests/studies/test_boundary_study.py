@@ -198,7 +198,7 @@ def test_the_page_and_the_table(tmp_path: Path):
         (("boundary", "bare"), "no session with a recorded compaction in bare"),
         (("boundary", "bare", "--policy", "recall-only"), "There is no policy 'recall-only' to study"),
         (("boundary", "bare", "--cap", "0"), "A cap is a number of tokens"),
-        (("boundary", "bare", "--meter", "chars"), "no --size and no --meter"),
+        (("boundary", "bare", "--meter", "chars"), "no --size, --meter and --vectors"),
         (("boundary", "s.jsonl", "--policy", "window", "--html", "no/such/page.html"), "cannot be written"),
     ],
 )

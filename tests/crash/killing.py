@@ -17,16 +17,19 @@ from typing import Any, Literal
 
 from shiftbook.clock import SystemClock
 from shiftbook.entries import Entry
+from shiftbook.journal.index import fill
 from shiftbook.journal.open import open_store
+from shiftbook.journal.sqlite_index import SqliteIndex
+from shiftbook.journal.sqlite_index import open_index as open_sqlite_index
 from shiftbook.providers.scripted import call, calls, fails, say
 from shiftbook.run.limits import Limits
 from shiftbook.testing.crash import Meanwhile, Moment, Seams
 from tests.crash.invariants import broken
 from tests.crash.receiver import CHARGES, RECEIVER
-from tests.crash.scenarios import REPORTED, Scenario, shift
+from tests.crash.scenarios import RECALLING, REPORTED, Scenario, shift
 from tests.crash.sweep import Ground
 from tests.crash.virtual import at_once
-from tests.crash.world import WORLD, Violation, World
+from tests.crash.world import RUN, WORLD, Violation, World
 
 PATIENCE_S = 60
 """How long a child may take to come to its point before the test fails."""
@@ -52,8 +55,16 @@ QUICK = replace(
     script={**REPORTED.script, 7: calls(call("mail", {"to": "Ann"}), call("pay", {"amount": 6}))},
     limits=Limits(parallel=2, snapshot_every=5, retry_ms_min=1, retry_ms_max=2),
 )
+NOTED = replace(QUICK, name="noted", policy="notes")
+MASKED = replace(QUICK, name="masked", policy="masking", report="mechanical", cap=4_000, mark=2_000)
+FOUND = replace(
+    RECALLING,
+    name="found",
+    script={**RECALLING.script, 4: calls(call("big", {"number": 4, "lines": 20}))},
+    limits=QUICK.limits,
+)
 
-KILLED = {scenario.name: scenario for scenario in (BRISK, CHARGES, QUICK)}
+KILLED = {scenario.name: scenario for scenario in (BRISK, CHARGES, QUICK, NOTED, MASKED, FOUND)}
 WARM = [tool.schema for scenario in KILLED.values() for tool in scenario.tools]
 """Schemas are made when they are first asked for: here once, and not in every child."""
 
@@ -94,6 +105,21 @@ class Place:
         return self.folder / "world.jsonl"
 
 
+def count_filling(seams: Seams) -> None:
+    """Count a process's filling of its search index: each batch, and each unit amid its transaction."""
+    add, write = SqliteIndex.add, SqliteIndex._write
+
+    async def counted(*args: Any) -> bool:
+        return bool(await seams.call("index.add", add, *args))
+
+    def written(*args: Any) -> None:
+        seams.reach("index.write", "before")
+        write(*args)
+
+    # The process is the child's own, and ends with it.
+    SqliteIndex.add, SqliteIndex._write = counted, written  # type: ignore[assignment]
+
+
 def child(place: Place, kill: Kill | None, pipe: Connection) -> None:
     """What a child does: go on with the run; at its point, say so and wait to be killed."""
 
@@ -103,7 +129,7 @@ def child(place: Place, kill: Kill | None, pipe: Connection) -> None:
 
     meanwhile = () if kill is None else (Meanwhile(kill.at, kill.moment, kill.seam, do=cue),)
     seams = Seams(*meanwhile)
-
+    count_filling(seams)
     scenario = KILLED[place.scenario]
 
     async def main() -> Any:
@@ -179,3 +205,20 @@ def violations(place: Place, before: list[Entry]) -> list[Violation]:
     finally:
         ground.close()
         calm.close()
+
+
+def found_in(place: Place, terms: list[str], *, anew: bool) -> Any:
+    """What the search index finds once it is filled to the end: the one that is left, or a new one."""
+
+    async def look() -> Any:
+        store = await open_store(place.database)
+        index = open_sqlite_index(":memory:" if anew else place.database)
+        try:
+            while await fill(index, store, RUN):
+                pass
+            return await index.covered(RUN), await index.candidates(RUN, terms, reach=4)
+        finally:
+            await index.close()
+            await store.close()
+
+    return at_once(look())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.crash.killing import Kill, Place, entries_in, run_child, violations
+from tests.crash.killing import Kill, Place, entries_in, found_in, run_child, violations
 
 pytestmark = pytest.mark.slow
 
@@ -41,9 +41,12 @@ def test_b1_b2_a_killed_process_loses_and_repeats_nothing(tmp_path: Path, commit
 
 
 AROUND_A_REPORT = [
-    Kill("model", "before", 7),
-    Kill("model", "inside", 12),
-    Kill("model", "after", 8),
+    Kill("report", "before"),
+    Kill("report", "inside"),
+    Kill("report", "after"),
+    Kill("report", "before", 2),
+    Kill("report", "inside", 2),
+    Kill("report", "after", 2),
     Kill("entries.append", "before", 15),
     Kill("entries.append", "after", 15),
     Kill("entries.append", "after", 16),
@@ -62,6 +65,66 @@ def test_a4_c10_a_process_killed_around_a_models_report(tmp_path: Path, commits:
     assert violations(place, before) == []
     answered = [entry.position for entry in entries_in(place) if entry.kind == "ReportAnswered"]
     assert len(answered) == 1
+
+
+UNDER_NOTES = [
+    *AROUND_A_REPORT[:6],
+    # The answer and the epoch that shows it.
+    Kill("entries.append", "before", 20),
+    Kill("entries.append", "after", 20),
+]
+
+
+@pytest.mark.parametrize("kill", UNDER_NOTES, ids=str)
+def test_a4_c10_a_process_killed_around_a_models_notes(tmp_path: Path, kill: Kill) -> None:
+    place = Place(tmp_path, "in-loop", "noted")
+    assert run_child(place, kill) == "here"
+    before = entries_in(place)
+    assert run_child(place, None) == "finished"
+    assert violations(place, before) == []
+    kinds = [entry.kind for entry in entries_in(place)]
+    assert (kinds.count("ReportAnswered"), kinds.count("ReportWritten"), kinds.count("EpochOpened")) == (
+        1,
+        1,
+        2,
+    )
+
+
+@pytest.mark.parametrize(
+    "kill",
+    [Kill("entries.append", moment, at) for at in (14, 15) for moment in ("before", "inside", "after")],
+    ids=str,
+)
+def test_c10_a_process_killed_around_the_epoch_that_masks(tmp_path: Path, kill: Kill) -> None:
+    place = Place(tmp_path, "writer", "masked")
+    assert run_child(place, kill) == "here"
+    before = entries_in(place)
+    assert run_child(place, None) == "finished"
+    assert violations(place, before) == []
+    assert [entry.kind for entry in entries_in(place)].count("EpochOpened") == 2
+
+
+WHILE_FILLING = [
+    Kill("index.add", "before"),
+    Kill("index.write", "before"),
+    Kill("index.write", "before", 3),
+    Kill("index.add", "after"),
+]
+
+
+@pytest.mark.parametrize("kill", WHILE_FILLING, ids=str)
+def test_j1_a_process_killed_while_it_fills_the_search_index(tmp_path: Path, kill: Kill) -> None:
+    """The next one finds what an uncrashed run found, and the index says what one filled afresh says."""
+    place = Place(tmp_path, "in-loop", "found")
+    assert run_child(place, kill) == "here"
+    before = entries_in(place)
+    assert run_child(place, None) == "finished"
+    assert violations(place, before) == []
+    entries = entries_in(place)
+    assert [entry.kind for entry in entries].count("Recalled") == 1
+    assert not [entry for entry in entries if entry.kind == "Warned"]
+    words = ["crates", "report", "1", "line"]
+    assert found_in(place, words, anew=False) == found_in(place, words, anew=True)
 
 
 @pytest.mark.parametrize("commits", ["in-loop", "writer"])

@@ -106,7 +106,7 @@ class Seams:
         return cast(Store, _DyingStore(self, store))
 
     def provider(self, provider: Provider) -> Provider:
-        """The model, its `reply` counted under "model"."""
+        """The model, its `reply` counted under "model", or under "report" where it is to write one."""
         return cast(Provider, _DyingModel(self, provider))
 
     def tool(self, tool: Tool) -> Tool:
@@ -216,7 +216,8 @@ class _DyingStore(_Wrapped):
 
 class _DyingModel(_Wrapped):
     async def reply(self, request: Request, emit: Emit) -> Reply:
-        return cast(Reply, await self._seams.call("model", self._inner.reply, request, emit))
+        seam = "report" if request.purpose == "report" else "model"
+        return cast(Reply, await self._seams.call(seam, self._inner.reply, request, emit))
 
 
 class _DyingTool(_Wrapped):

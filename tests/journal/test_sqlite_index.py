@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from shiftbook.errors import StoreUnusable
+from shiftbook.errors import Damaged, StoreUnusable
 from shiftbook.journal import sqlite_index
 from shiftbook.journal.index import Covered
 from shiftbook.journal.sqlite_index import SUFFIX, open_index
@@ -42,7 +42,7 @@ async def test_it_stands_apart_from_the_journal_and_does_not_hold_it_up(tmp_path
 
 
 @in_loop
-async def test_a_file_of_another_layout_or_damaged_is_made_anew(
+async def test_a_file_of_another_layout_is_made_anew_and_a_damaged_one_on_demand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = str(tmp_path / "book.db")
@@ -57,7 +57,9 @@ async def test_a_file_of_another_layout_or_damaged_is_made_anew(
         assert await filled(index, store) == covered
         await index.close()
         damage(path)
-        index = open_index(target)
+        with pytest.raises(Damaged, match="search index is damaged"):
+            open_index(target)
+        index = open_index(target, anew=True)
         assert await filled(index, store) == covered
         await index.close()
 

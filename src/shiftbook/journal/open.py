@@ -60,7 +60,7 @@ def open_index(store: Store, *, anew: bool = False) -> Index | None:
 
     On a server it lies beside the journal and is asked over the store's own connections; the one of a SQLite
     file is a file, and one of a store in memory ends with whoever opened it. `anew` puts an empty one in the
-    place of such a file, which was found damaged; the tables of a server are refused to be. Raises
+    place of such a file, which was found damaged; the tables of a server are refused to be. Raises `Damaged`,
     `StoreUnusable`, and `StoreError` where the disk refuses.
     """
     connections = getattr(store, "connections", None)

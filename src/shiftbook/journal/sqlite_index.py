@@ -1,7 +1,8 @@
 """The search index in a SQLite file of its own, with FTS5 for which unit holds which term.
 
-The file lies beside the journal's, under its name and `-search`. It may be deleted while nobody has it open.
-One that is damaged or of another layout is replaced, never repaired: nothing in it is truth. Common terms
+The file lies beside the journal's, under its name and `-search`. It may be deleted at any time; who has it
+open goes on with what it had. One that is damaged or of another layout is replaced, never repaired: nothing
+in it is truth. Common terms
 are passed over where rarer ones are asked for too, so that a search costs what it finds and not what the run
 holds.
 """
@@ -271,8 +272,8 @@ class SqliteIndex:
 def open_index(target: str, *, anew: bool = False) -> SqliteIndex:
     """Open the index of the journal at this path, making it if need be. `:memory:` ends with its connection.
 
-    An index of another layout, or one that is damaged, is made anew; with `anew` any index of ours is, for
-    damage that shows only in use. Who has the old file open goes on with it, apart from the new one. Raises
+    An index of another layout is made anew; with `anew` any index of ours is. Who has the old file open goes
+    on with it, apart from the new one. Raises `Damaged` for one that is to be made `anew`, and
     `StoreUnusable` when the file is none of ours, which is then left as it is, or cannot be used.
     """
     path = target if target.startswith(":memory:") else target + SUFFIX
@@ -286,7 +287,11 @@ def open_index(target: str, *, anew: bool = False) -> SqliteIndex:
         raise StoreUnusable(
             f"{path} is no search index of Shiftbook; move it away, the index is made anew."
         ) from None
-    except (apsw.CorruptError, apsw.SQLError, _OtherLayout):
+    except _OtherLayout:
+        _removed(path)
+    except (apsw.CorruptError, apsw.SQLError) as error:
+        if not anew:
+            raise Damaged(f"{path}: the search index is damaged ({type(error).__name__}).") from None
         _removed(path)
     except DRIVER_ERRORS as error:
         raise translated(error, path, BUSY_MS) from None

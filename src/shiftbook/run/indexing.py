@@ -4,8 +4,9 @@ It is opened when it is first wanted. It is brought forward a batch at a time wh
 commit and before the next request, and at rest; before every search by what is missing, up to a batch. So
 what it does not know yet is newer than the turns that stand in a prompt. One that turns out to be damaged is
 made anew, once, and the run says so. Where it cannot be opened or used
-the run says so once and goes on without it: the `recall` tool reads the journal through instead, and code
-brings nothing back on its own.
+the run says so and goes on without it: the `recall` tool reads the journal through instead, and code
+brings nothing back on its own. It is tried again later, since a lock ends and a disk gets room; but ever more
+seldom, since a locked file holds the loop up for its time-out at each try. The run says when it is back.
 
 With vectors each unit gets one once its words are in, by batches of the same size; until a run has them all,
 as after vectors were switched on for a long one, words alone rank.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from shiftbook.errors import Damaged, ShiftbookError
@@ -44,9 +46,16 @@ SHORT = 500
 TAIL_SHARE = 4
 """One part in so many of what a search gives back is kept for entries that the index does not know yet."""
 
+LEFT_ALONE = 8
+"""So many times an index that cannot be used is not asked, then it is tried again; after each failure twice
+as many times, up to `LEFT_ALONE_MAX`."""
+
+LEFT_ALONE_MAX = 1_024
+
 UNUSABLE = "search index unusable"
+USABLE = "search index usable again"
 MADE_ANEW = "search index made anew"
-"""The names of the two warnings."""
+"""The names of the three warnings."""
 
 T = TypeVar("T")
 
@@ -66,8 +75,8 @@ class Opens(Protocol):
 
 
 class RunIndex:
-    """One run's way to the index of its journal. `warn` is told, each once, that it cannot be used and that
-    it was made anew: the warning's name and its detail."""
+    """One run's way to the index of its journal. `warn` is told, by a warning's name and its detail, that it
+    cannot be used, that it is again, and once at the most that it was made anew."""
 
     def __init__(
         self,
@@ -82,7 +91,10 @@ class RunIndex:
         self._store, self._run, self._warn, self._opens = store, run, warn, opens
         self._is_wanted, self._vectors = is_wanted, vectors
         self._index: _Guarded | None = None
+        self._has_none = False
+        """There is nothing to be opened (any more)."""
         self._is_lost = False
+        self._left_alone, self._next_left_alone = 0, LEFT_ALONE
         self._was_damaged = False
         self._looked_at = 0
         """The run's last position when the index was last brought forward."""
@@ -134,43 +146,52 @@ class RunIndex:
 
     async def close(self) -> None:
         """Let go of it."""
-        index, self._index, self._is_lost = self._index, None, True
+        self._has_none = True
+        await self._let_go()
+
+    async def _let_go(self) -> None:
+        index, self._index = self._index, None
         if index is not None:
             await index.close()
 
     async def _asked(self, ask: Callable[[Index], Awaitable[T]], otherwise: T) -> T:
         """What the index says, or `otherwise` where there is none; one that is damaged is made anew first."""
+        if self._left_alone:
+            self._left_alone -= 1
+            return otherwise
         try:
             try:
                 index = self._opened()
-                return otherwise if index is None else await ask(index)
+                found = otherwise if index is None else await ask(index)
             except IndexLost as fault:
                 if not fault.is_damaged or self._was_damaged:
                     raise
                 await self._made_anew(fault)
                 index = self._opened()
-                return otherwise if index is None else await ask(index)
+                found = otherwise if index is None else await ask(index)
         except IndexLost as fault:
-            self._lose(fault)
+            await self._lose(fault)
             return otherwise
+        if self._is_lost:
+            self._is_lost = False
+            self._warn(USABLE, "What was written meanwhile is taken in, and older entries are brought back.")
+        return found
 
     async def _made_anew(self, fault: IndexLost) -> None:
         self._was_damaged, self._looked_at = True, 0
-        index, self._index = self._index, None
-        if index is not None:
-            await index.close()
+        await self._let_go()
         self._opened(anew=True)
         log.warning("run %s has its search index made anew: %s", self._run, fault)
         self._warn(MADE_ANEW, "It was damaged and is filled again; until then less is brought back.")
 
     def _opened(self, *, anew: bool = False) -> _Guarded | None:
-        if self._index is None and not self._is_lost:
+        if self._index is None and not self._has_none:
             try:
                 index = self._opens(self._store, anew=anew)
             except (ShiftbookError, OSError) as fault:
                 raise IndexLost(str(fault), is_damaged=isinstance(fault, Damaged)) from None
             if index is None:
-                self._is_lost = True  # This kind of store has none, which is no fault.
+                self._has_none = True  # This kind of store has none, which is no fault.
             else:
                 self._index = _Guarded(index)
         return self._index
@@ -194,11 +215,18 @@ class RunIndex:
             return more_words, False
         return more_words, await fill_vectors(index, self._store, self._run, self._vectors)
 
-    def _lose(self, fault: IndexLost) -> None:
-        self._index, self._is_lost = None, True
+    async def _lose(self, fault: IndexLost) -> None:
+        self._looked_at, self._left_alone = 0, self._next_left_alone
+        self._next_left_alone = min(2 * self._next_left_alone, LEFT_ALONE_MAX)
+        with suppress(IndexLost):
+            await self._let_go()
+        if self._is_lost:
+            return
+        self._is_lost = True
         log.warning("run %s goes on without a search index: %s", self._run, fault)
         self._warn(
-            UNUSABLE, f"The search index cannot be used, so nothing is brought back by itself: {fault}"
+            UNUSABLE,
+            f"The search index cannot be used, so nothing is brought back by itself until it is: {fault}",
         )
 
 

@@ -15,6 +15,7 @@ from shiftbook.run.step import (
     AskAgain,
     Dispatch,
     DropAsk,
+    EndPause,
     MoveMail,
     Nothing,
     Reconcile,
@@ -122,6 +123,15 @@ def test_an_open_request_is_sent_again_until_the_retries_are_used_up() -> None:
         found = step(replace(view, ask=ask), NOW, LIMITS)
         assert isinstance(found, Rest)
         assert found.state == "failed"
+
+
+def test_a_refused_continuation_ends_the_pause_and_a_model_that_cannot_be_had_does_not() -> None:
+    paused = replace(NOW, is_paused=True)
+    refused = RunView(turn=3, ask=OpenAsk(3, gave_up=True, status=400))
+    assert step(refused, paused, LIMITS) == EndPause(3)
+    assert isinstance(step(refused, NOW, LIMITS), Rest)
+    for ask in (OpenAsk(3, gave_up=True, status=401), OpenAsk(3, tried=LIMITS.retries + 1, status=529)):
+        assert isinstance(step(RunView(turn=3, ask=ask), paused, LIMITS), Rest)
 
 
 def test_replies_cut_off_one_after_another_end_the_shift() -> None:

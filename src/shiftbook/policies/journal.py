@@ -32,6 +32,7 @@ from shiftbook.policies.recalling import (
     query_at_rebuild,
     room_for,
     standing_recall,
+    told_as_open,
 )
 from shiftbook.policies.sections import (
     CARRIED_PART,
@@ -41,7 +42,6 @@ from shiftbook.policies.sections import (
     brief_of,
     carried,
     is_briefed_kind,
-    of_unknown_outcome,
     wanted,
     widened,
     within,
@@ -154,7 +154,7 @@ def _extended(
         return Extend(recipe_of(fitted.units, order), fitted.warnings, fitted.made)
     recall = standing_recall(fresh)
     shown = frozenset(at for block in prompt.blocks if block.kind not in NAMING for at in block.entries)
-    shown |= frozenset(order)
+    shown |= frozenset(order) | told_as_open(budget.knowledge)
     if recall is None and room >= TOKENS_MIN:
         room -= line_tokens(budget.measure)
         return WantRecall(message, beside(prompt, fresh, budget.knowledge), shown, room, "message")
@@ -201,7 +201,7 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
     front = [pick for pick in prompt.picks if pick.form == "dropped"]
     fixed = prompt.fixed + brief.total + sum(notice_tokens(pick, budget) for pick in front)
     rooms = _rooms(prompt, fresh, budget, room, fixed)
-    worth = wanted(old) if not rooms.is_wide else of_unknown_outcome(old)
+    worth = [] if rooms.is_wide else wanted(old)
     carried_room = min(int(room * CARRIED_PART), tokens_of(worth, budget))
     beside_turns = fixed + rooms.report + carried_room
     if beside_turns > budget.cap:
@@ -213,7 +213,7 @@ def rebuilt(prompt: EpochPrompt, fresh: Sequence[Entry], budget: Budget, reason:
     fitted, lost = newest(new, budget, prompt.fixed, budget.cap - beside_turns, spare)
     stays = _stays(old, spare - fitted.tokens, budget) if not lost else []
     gone = [*old[: len(old) - len(stays)], *lost]
-    worth = wanted(gone) if not rooms.is_wide else of_unknown_outcome(gone)
+    worth = [] if rooms.is_wide else wanted(gone)
     leaving = _Leaving(gone, *carried(worth, carried_room, budget.measure))
     report = _standing_report(prompt, fresh)
     if not lost:
@@ -298,7 +298,8 @@ def _recalled(
     query = message or query_at_rebuild(prompt, fresh)
     around = beside(prompt, fresh, budget.knowledge)
     room -= line_tokens(budget.measure)
-    return WantRecall(query, around, made.shown, room, "message" if message else "rebuild")
+    shown = made.shown | told_as_open(budget.knowledge)
+    return WantRecall(query, around, shown, room, "message" if message else "rebuild")
 
 
 def _without_brief(

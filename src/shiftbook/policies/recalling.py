@@ -23,6 +23,7 @@ from shiftbook.entries import (
 )
 from shiftbook.policies.units import Unit, is_by_code
 from shiftbook.projections.knowledge import Knowledge, plan_items
+from shiftbook.projections.pending import unknown_at
 from shiftbook.prompt.epoch import Budget, EpochPrompt, Measure, RecallRoom
 from shiftbook.prompt.recall_question import question
 from shiftbook.prompt.render import render_entry
@@ -98,6 +99,11 @@ def _last(prompt: EpochPrompt, fresh: Sequence[Entry], *, replies_only: bool = F
         entry.position: entry for entry in (*prompt.shown.values(), *fresh) if isinstance(entry.what, kinds)
     }
     return [entry_text(said[at])[:LAST_CHARS] for at in sorted(said)[-LAST_TURNS:]]
+
+
+def told_as_open(knowledge: Knowledge) -> frozenset[int]:
+    """The answers that say no more than that an outcome is unknown: the brief tells it, or their turn."""
+    return frozenset(unknown_at(knowledge.pending))
 
 
 def line_tokens(measure: Measure) -> int:

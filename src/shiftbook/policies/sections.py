@@ -3,7 +3,8 @@
 Rules, statements, plan, tallies and what is open are folded by the renderer over the whole run, so that they
 stand in every brief. What a section cannot hold within its part, the newest lines first, is counted in it,
 and told as a warning. Of the words that people said before, all are carried while they fit: the first and
-then the newest whole, the others cut. A call whose outcome nobody knows is carried with its reply, cut.
+then the newest whole, the others cut. A call whose outcome nobody knows is told among what is open, and
+nowhere else: its batch is not carried too.
 
 Nothing is summed up here: only which entries, in which form, cut where.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shiftbook.entries import ActionFinished, Entry, ModelAnswered, Pick, RuleSet, What
+from shiftbook.entries import Entry, ModelAnswered, Pick, RuleSet, What
 from shiftbook.policies.units import Piece, Unit
 from shiftbook.projections.knowledge import Knowledge, needed
 from shiftbook.projections.pending import excerpts
@@ -43,13 +44,10 @@ WORKING_TOKENS_MAX = 2_000
 """The working set takes no more than this, however much room there is."""
 
 CARRIED_PART = 0.16
-"""What people's earlier words, and calls of unknown outcome, may take of it."""
+"""What people's earlier words may take of it."""
 
 CUT_WORDS_CHARS = 400
 """Earlier words that are not carried whole are cut to this many characters."""
-
-UNKNOWN_CHARS = 200
-"""A reply and its answers are cut to so many characters each when an outcome among them is unknown."""
 
 KEEP_TRIES = 16
 
@@ -194,37 +192,22 @@ def within(piece: Piece, room: int, measure: Measure) -> Piece | None:
 
 
 def wanted(units: Sequence[Unit]) -> list[Unit]:
-    """What of these units is worth carrying: people's words alone, and whole batches of unknown outcome."""
-    found: list[Unit] = []
-    for unit in units:
-        if any(_is_unknown(piece.entry) for piece in unit):
-            found.append(unit)
-        else:
-            found += [(piece,) for piece in unit if piece.is_persons]
-    return found
-
-
-def of_unknown_outcome(units: Sequence[Unit]) -> list[Unit]:
-    """The batches among these in which an outcome is unknown."""
-    return [unit for unit in units if any(_is_unknown(piece.entry) for piece in unit)]
+    """What of these units is worth carrying: people's words, each alone."""
+    return [(piece,) for unit in units for piece in unit if piece.is_persons]
 
 
 def carried(units: Sequence[Unit], room: int, measure: Measure) -> tuple[list[Unit], int]:
     """Those of `wanted` units that fit `room` tokens, in their order, and what they take.
 
-    Batches of unknown outcome come first, then the first words, then the newest. First words that do not fit
-    whole are cut to half of the room, others to a few lines, and left out when not even that fits.
+    The first words come first, then the newest. First words that do not fit whole are cut to half of the
+    room, others to a few lines, and left out when not even that fits.
     """
     taken: dict[int, Unit] = {}
     left = room
-    unknown = [n for n, unit in enumerate(units) if any(_is_unknown(piece.entry) for piece in unit)]
-    said = [n for n in range(len(units)) if n not in set(unknown)]
-    for number in [*reversed(unknown), *said[:1], *reversed(said[1:])]:
+    for number in [*range(len(units))[:1], *reversed(range(1, len(units)))]:
         shown = units[number]
-        if number in unknown:
-            shown = tuple(_cut(piece, UNKNOWN_CHARS, measure) for piece in shown)
         size = _tokens(shown, measure)
-        if size > left and number in said[:1] and (first := within(shown[0], left // 2, measure)):
+        if size > left and number == 0 and (first := within(shown[0], left // 2, measure)):
             # Who said first what is wanted said it at length: they have half of the room.
             shown, size = (first,), first.tokens(measure)
         elif size > left:
@@ -242,10 +225,6 @@ def _cut(piece: Piece, keep: int, measure: Measure) -> Piece:
         return piece
     lower = piece.cut_to(keep)
     return lower if lower.tokens(measure) < piece.tokens(measure) else piece
-
-
-def _is_unknown(entry: Entry) -> bool:
-    return isinstance(entry.what, ActionFinished) and entry.what.outcome == "unknown"
 
 
 def _tokens(unit: Unit, measure: Measure) -> int:

@@ -50,6 +50,11 @@ class EpochPrompt:
     last_end: int = 0
     """Blocks of the request before the last growth; 0 where the last is the epoch's first."""
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether it ends with a reply that paused, for its vendor to go on with."""
+        return bool(self.picks) and self.picks[-1].form == "paused"
+
 
 @dataclass(frozen=True, slots=True)
 class RecallRoom:

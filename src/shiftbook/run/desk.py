@@ -131,6 +131,7 @@ class Desk:
             conversational=self.agent.conversational,
             turns=getattr(self.agent.model, "turns", None),
             others=len(self.models) - 1 - self.models.index(self.agent.model),
+            is_paused=self.prompt.is_paused,
             unfit=self._unfit(),
         )
 

@@ -59,6 +59,7 @@ from shiftbook.run.step import (
     Dispatch,
     DropAsk,
     DropReport,
+    EndPause,
     FallBack,
     Keep,
     MoveMail,
@@ -372,6 +373,8 @@ class Run:
                 fall_back(desk)
                 self._declared = True
                 declare_changes(desk)
+            case EndPause():
+                model.end_pause(desk, act)
             case DropAsk():
                 desk.note(ModelInterrupted(act.turn, (), act.reason))
             case DropReport():

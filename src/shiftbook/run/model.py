@@ -51,7 +51,7 @@ from shiftbook.run.bring import bring_back, fetch_brought
 from shiftbook.run.desk import Desk
 from shiftbook.run.report import write_report
 from shiftbook.run.sending import ERROR_CHARS_MAX, Part, attempt, failure, media_of, recorded, send
-from shiftbook.run.step import Ask, AskAgain
+from shiftbook.run.step import Ask, AskAgain, EndPause
 
 WISHES_MAX = 4
 """Reports and recalls that are made for one decision."""
@@ -142,7 +142,6 @@ async def _decided(desk: Desk) -> Decided | ReportAsked:
 
 
 def _choose(desk: Desk) -> Choice:
-    changed = desk.prompt.declaration != desk.view.declaration and desk.view.prompt_epoch > 0
     return decide(
         desk.policy,
         desk.prompt,
@@ -150,7 +149,7 @@ def _choose(desk: Desk) -> Choice:
         desk.gauge,
         cap=desk.agent.cap,
         mark=desk.agent.low_water,
-        reason="the agent changed" if changed else None,
+        reason=_must_end(desk),
         knowledge=desk.knowledge,
         recall=desk.agent.recall_room,
         brought=desk.brought,
@@ -158,6 +157,18 @@ def _choose(desk: Desk) -> Choice:
         asks_reports=desk.agent.report == BY_MODEL,
         spread=_spread(desk),
     )
+
+
+def _must_end(desk: Desk) -> str | None:
+    """Why the epoch has to end now, None where it has not."""
+    if desk.view.prompt_epoch == 0:
+        return None
+    if desk.prompt.declaration != desk.view.declaration:
+        return "the agent changed"
+    if desk.prompt.is_paused and not any(isinstance(e.what, ModelAnswered) for e in desk.fresh):
+        # Its vendor's blocks end with work that has no result, and nothing but the vendor may stand there.
+        return "a paused reply was not gone on with"
+    return None
 
 
 def _spread(desk: Desk) -> float | None:
@@ -243,6 +254,16 @@ async def _failed(desk: Desk, act: AskAgain, part: Part[ModelAnswered], fault: P
         error, retry_at = failure(desk, fault, 0 if ask is None else ask.tried)
         desk.note(ModelFailed(act.turn, act.attempt, error, retry_at, fault.status))
     await desk.book.commit()
+
+
+def end_pause(desk: Desk, act: EndPause) -> None:
+    """Close the request that was to go on with a reply that paused; the next one stands in a new epoch."""
+    position = desk.prompt.picks[-1].last
+    told = (
+        f"Entry {position}, a reply that paused, was not gone on with by its vendor: the model begins anew."
+    )
+    desk.note(Warned("pause given up", told))
+    desk.note(ModelInterrupted(act.turn, (), "the reply that paused could not be gone on with"))
 
 
 def _interrupted(desk: Desk, act: AskAgain, part: Part[ModelAnswered], reason: str) -> None:

@@ -59,6 +59,8 @@ class Situation:
     """How many turns the model can answer in all, where it is a recording; else None."""
     others: int = 0
     """Models that may take over from the one in use."""
+    is_paused: bool = False
+    """The open request ends with a reply that paused, for its vendor to go on with."""
     unfit: str | None = None
     """Why the last reply is not the output that the agent declares; None when it is, or none is declared."""
 
@@ -149,6 +151,13 @@ class FallBack:
 
 
 @dataclass(frozen=True, slots=True)
+class EndPause:
+    """The vendor refused to go on with the reply that paused: it is asked anew, in a new epoch."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
 class DropAsk:
     """Close the open request: the run is cancelled and its reply is not wanted any more."""
 
@@ -191,6 +200,7 @@ Act = (
     | Keep
     | Repair
     | FallBack
+    | EndPause
     | DropAsk
     | Stop
     | Rest
@@ -294,6 +304,8 @@ def _open_ask(view: RunView, now: Situation, limits: Limits) -> Act:
     if ask.gave_up or ask.tried > limits.retries:
         if now.others and (ask.tried > limits.retries or ask.status in UNAVAILABLE):
             return FallBack()
+        if now.is_paused and ask.gave_up and ask.status not in UNAVAILABLE:
+            return EndPause(ask.turn)
         return Rest("failed", f"turn {ask.turn}: the model could not be asked")
     return AskAgain(ask.turn, ask.failures + 1, ask.retry_at_ms, ask.wait_ms)
 

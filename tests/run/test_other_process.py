@@ -1,4 +1,4 @@
-"""A run with everything in its prompts that code decides: the same in every process that makes or reads it."""
+"""A run with everything in its prompts that code decides: the same in every process that makes it."""
 
 from __future__ import annotations
 

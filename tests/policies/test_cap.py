@@ -306,3 +306,19 @@ def test_words_below_their_share_give_way_when_results_cannot_be_lowered_further
     assert "a person's own words" in asked.warned
     assert set(asked.batch) <= asked.shown, "all of the newest batch is there"
     holds(shift)
+
+
+def test_a_persons_words_below_half_of_the_room_are_not_cut_to_spare_a_rebuild():
+    shift = begun(Window())
+    shift.gauge.turn_exact(shift.prompt)
+    while shift.prompt.tokens < 6_000:
+        shift.happen(answered(shift.turn, {"n": shift.turn}), done(f"{shift.turn}.1", "ok " * 400))
+        assert shift.ask() is not None
+    words = said("please " * 1_700)
+    shift.happen(answered(shift.turn, text="Yes?"), words)
+    asked = shift.ask()
+    assert asked is not None
+    assert isinstance(asked.choice, Rebuild)
+    assert asked.choice.warnings == ()
+    assert words.content[0].text in "".join(invariants.texts_of(asked.blocks[-1]))
+    holds(shift)

@@ -382,18 +382,14 @@ def _opened(
             *made.front,
             *made.brief.picks,
             *(() if made.report is None else (made.report.pick,)),
-            *_parted(made.leaving.carried),
+            # Entry by entry: others lie between.
+            *[piece.pick for unit in made.leaving.carried for piece in unit],
             *recipe_of(made.stays, order),
         ),
         picks=(*recipe_of(before, order), *brought.picks, *recipe_of(after, order)),
         numbers=figures,
         warnings=(*made.brief.warnings, *made.fitted.warnings, *_lost(made.lost, made.leaving)),
     )
-
-
-def _parted(units: Sequence[Unit]) -> list[Pick]:
-    """What is carried, entry by entry: others lie between."""
-    return [piece.pick for unit in units for piece in unit]
 
 
 def _lost(lost: Sequence[Unit], leaving: _Leaving) -> tuple[tuple[str, str], ...]:

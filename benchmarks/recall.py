@@ -1,7 +1,8 @@
 """How long a search over a run takes, by the run's length; `python -m benchmarks.recall [ENTRIES ...]`.
 
 With `--postgres` before the lengths it is asked of a server started for it: the CPU is then this process's
-alone, so believe the wall, on a machine that is not busy.
+alone, so believe the wall, on a machine that is not busy. With `--vectors FOLDER` each unit has a vector
+from that folder too, and each query is asked by one; making them is part of the figures.
 
 A made-up run: words by Zipf's law from 20,000, a person's message of 25 words in every tenth unit, replies of
 120 words, results of 60. The index is filled with it in batches, then asked queries of 6 to 12 words, common
@@ -12,6 +13,7 @@ hundred, and the 95th of the wall. On a busy machine believe the CPU.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import statistics
@@ -24,11 +26,13 @@ from pathlib import Path
 from random import Random
 
 from shiftbook.journal import sqlite_index
-from shiftbook.journal.index import Covered, Index
+from shiftbook.journal.index import Alike, Covered, Index
 from shiftbook.journal.open import open_index, open_store
-from shiftbook.projections.recall_units import Unit, unit_words
+from shiftbook.projections.recall_units import Unit, unit_text, unit_words
 from shiftbook.prompt.recall_question import question
 from shiftbook.prompt.recall_rank import NEAR, WIDE, rank
+from shiftbook.vectors.promise import Vectors
+from shiftbook.vectors.static import static_vectors
 from tests import postgres
 
 VOCABULARY = 20_000
@@ -38,18 +42,22 @@ BATCH_UNITS = 200
 
 def main() -> int:
     """Measure each length that was asked for."""
-    words = sys.argv[1:]
-    on_server = "--postgres" in words
-    for entries in [int(word) for word in words if word != "--postgres"] or [1_000, 10_000, 100_000]:
-        told = asyncio.run(_on_server(entries) if on_server else _in_file(entries))
+    options = argparse.ArgumentParser(prog="python -m benchmarks.recall")
+    options.add_argument("--postgres", action="store_true")
+    options.add_argument("--vectors", metavar="FOLDER")
+    options.add_argument("entries", type=int, nargs="*", default=[1_000, 10_000, 100_000])
+    given = options.parse_args()
+    vectors = None if given.vectors is None else static_vectors(given.vectors)
+    for entries in given.entries:
+        told = asyncio.run((_on_server if given.postgres else _in_file)(entries, vectors))
         print(json.dumps(told), flush=True)
     return 0
 
 
-async def _in_file(entries: int) -> dict[str, float | int]:
+async def _in_file(entries: int, vectors: Vectors | None) -> dict[str, float | int]:
     with tempfile.TemporaryDirectory() as folder:
         index = sqlite_index.open_index(str(Path(folder) / "run.db"))
-        told = await measured(index, entries)
+        told = await measured(index, entries, vectors)
         size = _size(Path(folder))
         await index.close()
     return {**told, "bytes_per_entry": round(size / entries)}
@@ -59,12 +67,12 @@ def _size(folder: Path) -> int:
     return sum(each.stat().st_size for each in folder.glob(f"*{sqlite_index.SUFFIX}*"))
 
 
-async def _on_server(entries: int) -> dict[str, float | int]:
+async def _on_server(entries: int, vectors: Vectors | None) -> dict[str, float | int]:
     with postgres.server(durable=True) as server:
         store = await open_store(server.address)
         index = open_index(store)
         assert index is not None
-        told = await measured(index, entries)
+        told = await measured(index, entries, vectors)
         await store.close()
         tables = "SELECT oid FROM pg_class WHERE relkind = 'r' AND relname LIKE 'search_%'"
         ((size,),) = server.sql(
@@ -73,18 +81,18 @@ async def _on_server(entries: int) -> dict[str, float | int]:
     return {**told, "bytes_per_entry": round(int(str(size)) / entries)}
 
 
-async def measured(index: Index, entries: int) -> dict[str, float | int]:
+async def measured(index: Index, entries: int, vectors: Vectors | None = None) -> dict[str, float | int]:
     """The figures of one length."""
     words = Words()
     began, at = time.process_time(), time.perf_counter()
-    await _fill(index, entries, words)
+    await _fill(index, entries, words, vectors)
     filled, took = time.process_time() - began, time.perf_counter() - at
     point: list[tuple[float, float]] = []
     wide: list[tuple[float, float]] = []
     for number in range(QUERIES):
         text = words.query(Random(number))
-        point.append(await _asked(index, text))
-        wide.append(await _asked(index, f"Give me an overview of {text}"))
+        point.append(await _asked(index, text, vectors))
+        wide.append(await _asked(index, f"Give me an overview of {text}", vectors))
     return {
         "entries": entries,
         "fill_us_per_entry": round(filled / entries * 1e6),
@@ -103,21 +111,24 @@ def _told(name: str, times: list[tuple[float, float]]) -> dict[str, float]:
     }
 
 
-async def _asked(index: Index, text: str) -> tuple[float, float]:
+async def _asked(index: Index, text: str, vectors: Vectors | None) -> tuple[float, float]:
     """CPU and wall milliseconds of one search and its ranking."""
     cpu, wall = time.process_time(), time.perf_counter()
     asked = question(text)
     reach = len(WIDE if asked.wants_set else NEAR)
-    found = await index.candidates("run", list(asked.terms), reach=reach)
-    assert rank(asked, found.statistics, found.words, found.matching).useful
+    alike = None if vectors is None else Alike(vectors.name, vectors.of(text))
+    found = await index.candidates("run", list(asked.terms), reach=reach, alike=alike)
+    others = [found.likeness] if alike is not None else []
+    assert rank(asked, found.statistics, found.words, found.matching, others).useful
     return (time.process_time() - cpu) * 1_000, (time.perf_counter() - wall) * 1_000
 
 
-async def _fill(index: Index, entries: int, words: Words) -> None:
+async def _fill(index: Index, entries: int, words: Words, vectors: Vectors | None) -> None:
     """Three entries a unit in nine of ten, a message and a reply in the tenth: 2.9 on average."""
     covered = Covered()
     known: set[str] = set()
     batch: list[Unit] = []
+    texts: list[str] = []
     position = 0
     for number, (said, done) in enumerate(words.units()):
         if position >= entries:
@@ -125,11 +136,15 @@ async def _fill(index: Index, entries: int, words: Words) -> None:
         counts = unit_words(said, done, known)
         known.update(counts.said, counts.done)
         batch.append(Unit(number, position + 1, position + len(said) + len(done), counts))
+        texts.append(unit_text(said, done))
         position += len(said) + len(done)
         if len(batch) == BATCH_UNITS or position >= entries:
             to = Covered(position, b"mark", number + 1)
             assert await index.add("run", batch, covered, to)
-            covered, batch = to, []
+            if vectors is not None:
+                made = [vectors.of(text) for text in texts]
+                assert await index.add_vectors("run", vectors.name, covered.units, made)
+            covered, batch, texts = to, [], []
 
 
 class Words:

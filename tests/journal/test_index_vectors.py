@@ -136,6 +136,7 @@ def test_p1_both_stores_give_the_same_candidates(
 
     run = f"both{next(NUMBERS)}"
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_vectors, "WHOLE_UNITS", 0)
         patch.setattr(index_vectors, "ALIKE", near)
         patch.setattr(index_vectors, "ALIKE_REACHING", near // 2)
         assert asyncio.run(found_in(server, run, limits[0])) == asyncio.run(
@@ -267,6 +268,15 @@ async def test_long_units_and_many_are_taken_in_by_batches() -> None:
         assert len(vectors.made) == units, "each once"
         assert vectors.made[:5] == ["kite 0", "kite 1", "kite 2", "kite 3", "a boat"]
         assert batches >= len(things) / 40
+
+
+def test_a_short_run_is_ranked_whole_and_of_a_longer_one_those_that_agree() -> None:
+    alike = Alike("x", b"\x01" * 8 + b"\xff" * 8)
+    signs = [b"\x00\xff", b"\xff\x00" + b"\xfe\x00", b"\x00\x00" * index_vectors.ALIKE]
+    assert nearest(signs, alike, index_vectors.ALIKE + 3) == list(range(index_vectors.ALIKE + 3))
+    long = [*signs, b"\x00\xff" * index_vectors.WHOLE_UNITS]
+    near = nearest(long, alike, index_vectors.ALIKE + 3 + index_vectors.WHOLE_UNITS)
+    assert near == list(range(1, index_vectors.ALIKE + 1))
 
 
 def test_bytes_of_another_length_are_damage() -> None:

@@ -365,7 +365,8 @@ def _packed(counts: Mapping[str, int], ids: Mapping[str, int]) -> bytes:
 
 
 def _counted_up(held: dict[str, int], more: bytes, names: Mapping[int, str]) -> Mapping[str, int]:
-    if more:
+    # Most units are only read since they stand beside one that matches, and hold nothing that was asked for.
+    if more and held:
         values = struct.unpack(f"<{len(more) // 4}I", more)
         for key, count in zip(values[::2], values[1::2], strict=True):
             if key in names and names[key] in held:

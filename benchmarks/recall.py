@@ -2,7 +2,8 @@
 
 With `--postgres` before the lengths it is asked of a server started for it: the CPU is then this process's
 alone, so believe the wall, on a machine that is not busy. With `--vectors FOLDER` each unit has a vector
-from that folder too, and each query is asked by one; making them is part of the figures.
+from that folder too, and each query is asked by its words alone and by a vector as well, one after the other;
+making the vectors is part of the figures.
 
 A made-up run: words by Zipf's law from 20,000, a person's message of 25 words in every tenth unit, replies of
 120 words, results of 60. The index is filled with it in batches, then asked queries of 6 to 12 words, common
@@ -87,18 +88,19 @@ async def measured(index: Index, entries: int, vectors: Vectors | None = None) -
     began, at = time.process_time(), time.perf_counter()
     await _fill(index, entries, words, vectors)
     filled, took = time.process_time() - began, time.perf_counter() - at
-    point: list[tuple[float, float]] = []
-    wide: list[tuple[float, float]] = []
+    kinds = {"": None} if vectors is None else {"": None, "alike_": vectors}
+    times: dict[str, list[tuple[float, float]]] = {}
     for number in range(QUERIES):
         text = words.query(Random(number))
-        point.append(await _asked(index, text, vectors))
-        wide.append(await _asked(index, f"Give me an overview of {text}", vectors))
+        for kind, by in kinds.items():
+            times.setdefault(f"{kind}point", []).append(await _asked(index, text, by))
+            wide = f"Give me an overview of {text}"
+            times.setdefault(f"{kind}set", []).append(await _asked(index, wide, by))
     return {
         "entries": entries,
         "fill_us_per_entry": round(filled / entries * 1e6),
         "fill_wall_us_per_entry": round(took / entries * 1e6),
-        **_told("point", point),
-        **_told("set", wide),
+        **{name: figure for kind, each in times.items() for name, figure in _told(kind, each).items()},
     }
 
 

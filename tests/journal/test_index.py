@@ -192,6 +192,23 @@ async def test_common_terms_are_passed_over_where_rarer_ones_are_asked_for(
 
 @every_kind
 @in_loop
+async def test_a_short_run_is_ranked_whole_and_of_a_longer_one_the_most_promising(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    things = [said(f"kite number {n}") for n in range(12)]
+    things[7] = said("a rare kite")
+    async with book(kind, *things, said("end")) as store:
+        index = index_of(store)
+        await filled(index, store)
+        monkeypatch.setattr(index_search, "CANDIDATES", 1)
+        monkeypatch.setattr(index_search, "WHOLE_UNITS", 12)
+        assert (await index.candidates("run", ["kite", "rare"], reach=0)).matching == tuple(range(12))
+        monkeypatch.setattr(index_search, "WHOLE_UNITS", 11)
+        assert (await index.candidates("run", ["kite", "rare"], reach=0)).matching == (7,)
+
+
+@every_kind
+@in_loop
 async def test_recall_reads_back_what_the_index_found(kind: Kind) -> None:
     things: list[What] = []
     for n in range(60):

@@ -15,6 +15,7 @@ from shiftbook.entries import What
 from shiftbook.errors import Damaged, StoreError
 from shiftbook.journal import index_vectors
 from shiftbook.journal.index import Alike, Candidates, Covered, Index, Lacking, fill
+from shiftbook.journal.index_search import WHOLE_UNITS
 from shiftbook.journal.index_vectors import FILL_UNITS, fill_vectors, likeness_of, nearest
 from shiftbook.journal.open import open_store
 from shiftbook.journal.promises import Store
@@ -274,8 +275,8 @@ def test_a_short_run_is_ranked_whole_and_of_a_longer_one_those_that_agree() -> N
     alike = Alike("x", b"\x01" * 8 + b"\xff" * 8)
     signs = [b"\x00\xff", b"\xff\x00" + b"\xfe\x00", b"\x00\x00" * index_vectors.ALIKE]
     assert nearest(signs, alike, index_vectors.ALIKE + 3) == list(range(index_vectors.ALIKE + 3))
-    long = [*signs, b"\x00\xff" * index_vectors.WHOLE_UNITS]
-    near = nearest(long, alike, index_vectors.ALIKE + 3 + index_vectors.WHOLE_UNITS)
+    long = [*signs, b"\x00\xff" * WHOLE_UNITS]
+    near = nearest(long, alike, index_vectors.ALIKE + 3 + WHOLE_UNITS)
     assert near == list(range(1, index_vectors.ALIKE + 1))
 
 

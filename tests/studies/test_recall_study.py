@@ -19,7 +19,7 @@ from shiftbook.studies.intervals import wilson
 from shiftbook.studies.recall import Options, study_recall
 from tests.cli.program import run
 from tests.studies import data
-from tests.vectors.made import folder_of
+from tests.vectors.made import folder_of, vectors
 
 TEXTS = ("a" * 500, "Yes", "c" * 399)
 CHAT = Chat(
@@ -144,6 +144,18 @@ def test_vectors_are_one_more_ranking_and_are_named(tmp_path: Path) -> None:
     # The question what flew has no word of what is labelled, "a red kite".
     assert of[0]["multi-hop"]["mean"] < of[1]["multi-hop"]["mean"]
     assert f"ranks by {ranked.json['vectors']} too" in run(tmp_path, *words[:-1], "--vectors", "v").err
+
+
+def test_a_policy_recalls_by_vectors_too(tmp_path: Path) -> None:
+    texts = [f"Crates of salt stand in yard {number}. " * 8 for number in range(60)]
+    texts[5] = "The boat lies at pier seventeen. " * 8
+    messages = tuple(Message(place, "person", text) for place, text in enumerate(texts, 1))
+    question = Asked("t", "Which vessel do captains, sailors, pilots or harbourmasters seek?", (6,))
+    chat = Chat("beam", "tiny", "1", "tuned", messages, (question,))
+    made = vectors(tmp_path / "v")
+    for given, held_whole in ((None, 0), (made, 1)):
+        (found,) = outcomes(chat, "journal", 2_000, CharsMeter(), given)
+        assert (found.whole, found.tokens <= 2_000) == (held_whole, True)
 
 
 @pytest.mark.parametrize(

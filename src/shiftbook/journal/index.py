@@ -33,9 +33,6 @@ from shiftbook.projections.recall_units import (
 FILL_ENTRIES = 500
 """Entries that one call of `fill` reads, so that it never holds up a loop for long: some 0.2 s."""
 
-CANDIDATES = 400
-"""Units that are ranked in full. A prompt of 22k tokens holds about 200 messages of people."""
-
 
 @dataclass(frozen=True, slots=True)
 class Covered:
@@ -98,10 +95,13 @@ class Index(Protocol):
         terms: Sequence[str],
         *,
         reach: int,
-        limit: int = CANDIDATES,
+        limit: int | None = None,
         alike: Alike | None = None,
     ) -> Candidates:
-        """The most promising units for these terms, and the units up to `reach` away from each."""
+        """The most promising units for these terms, and the units up to `reach` away from each.
+
+        At most `limit` by their terms; by default `index_search.candidates_of` the run's units.
+        """
         ...
 
     async def lacking(self, run: str, name: str, limit: int) -> Lacking:

@@ -15,7 +15,7 @@ from shiftbook.codec import Row
 from shiftbook.entries import Entry
 from shiftbook.errors import Damaged
 from shiftbook.journal.index import FILL_ENTRIES, Alike, Index, opened_rows
-from shiftbook.journal.index_search import chosen_of
+from shiftbook.journal.index_search import WHOLE_UNITS, chosen_of
 from shiftbook.journal.promises import Store
 from shiftbook.projections.recall_units import unit_text, words_of
 from shiftbook.vectors.likeness import agreeing, likeness, signs_of
@@ -24,12 +24,9 @@ from shiftbook.vectors.promise import Vectors
 FILL_UNITS = 200
 """Units that one call of `fill_vectors` looks at."""
 
-WHOLE_UNITS = 1_000
-"""A run of so many units is ranked whole, as `shiftbook study recall` ranks a chat."""
-
 ALIKE = 200
-"""Units of a longer run that become candidates by their signs, beside those with the heaviest terms. On the
-tuned halves of the study's chats 300 and 400 held .001 more; each costs its part of a search."""
+"""Units of a run that is not ranked whole which are candidates for their signs, beside those for their terms.
+On the tuned halves of the study's chats 300 and 400 held .001 more; each costs its part of a search."""
 
 ALIKE_REACHING = 50
 """Of the candidates, so many of the most alike have their whole surroundings read."""

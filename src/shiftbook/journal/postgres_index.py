@@ -14,12 +14,13 @@ from functools import partial
 from typing import Any
 
 from shiftbook.journal import postgres_vectors
-from shiftbook.journal.index import CANDIDATES, Alike, Candidates, Covered, Lacking
+from shiftbook.journal.index import Alike, Candidates, Covered, Lacking
 from shiftbook.journal.index_search import (
     Reading,
     Sums,
     Term,
     around,
+    candidates_of,
     chosen_of,
     counts_of,
     held_by,
@@ -61,7 +62,7 @@ class PostgresIndex:
         terms: Sequence[str],
         *,
         reach: int,
-        limit: int = CANDIDATES,
+        limit: int | None = None,
         alike: Alike | None = None,
     ) -> Candidates:
         job = partial(_candidates, run=run, terms=list(terms), reach=reach, limit=limit, alike=alike)
@@ -211,7 +212,7 @@ async def _add_vectors(database: Database, run: str, name: str, start: int, vect
 
 
 async def _candidates(
-    database: Database, run: str, terms: list[str], reach: int, limit: int, alike: Alike | None
+    database: Database, run: str, terms: list[str], reach: int, limit: int | None, alike: Alike | None
 ) -> Candidates:
     async with database.snapshot():
         found = await database.rows(
@@ -225,7 +226,7 @@ async def _candidates(
         units_of = await _units_of(database, number, plan)
         read = [(each, units_of.get((each.key, each.side), {})) for each in plan]
         scores = scores_of(read)
-        chosen = chosen_of(scores, limit)
+        chosen = chosen_of(scores, candidates_of(sums.units) if limit is None else limit)
         likeness: dict[int, float] = {}
         if alike is not None:
             likeness = await postgres_vectors.likeness(database, number, alike, chosen, sums.units)

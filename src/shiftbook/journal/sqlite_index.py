@@ -19,12 +19,13 @@ import apsw
 
 from shiftbook.errors import Damaged, StoreUnusable
 from shiftbook.journal import sqlite_vectors
-from shiftbook.journal.index import CANDIDATES, Alike, Candidates, Covered, Lacking
+from shiftbook.journal.index import Alike, Candidates, Covered, Lacking
 from shiftbook.journal.index_search import (
     Reading,
     Sums,
     Term,
     around,
+    candidates_of,
     chosen_of,
     counts_of,
     held_by,
@@ -108,7 +109,7 @@ class SqliteIndex:
         terms: Sequence[str],
         *,
         reach: int,
-        limit: int = CANDIDATES,
+        limit: int | None = None,
         alike: Alike | None = None,
     ) -> Candidates:
         with self._translated(), self._snapshot():
@@ -121,7 +122,7 @@ class SqliteIndex:
             sums = Sums(*kept[0]) if kept else Sums()
             read = [(each, self._units(number, each)) for each in readings(found, sums)]
             scores = scores_of(read)
-            chosen = chosen_of(scores, limit)
+            chosen = chosen_of(scores, candidates_of(sums.units) if limit is None else limit)
             likeness: dict[int, float] = {}
             if alike is not None:
                 given = (self._connection, number, *_ids(number), alike, chosen, sums.units)

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from shiftbook.errors import Damaged, ShiftbookError
-from shiftbook.journal.index import CANDIDATES, Alike, Candidates, Covered, Index, Lacking, fill
+from shiftbook.journal.index import Alike, Candidates, Covered, Index, Lacking, fill
 from shiftbook.journal.index_vectors import fill_vectors
 from shiftbook.journal.open import open_index
 from shiftbook.journal.promises import Store
@@ -251,7 +251,7 @@ class _Guarded:
         terms: Sequence[str],
         *,
         reach: int,
-        limit: int = CANDIDATES,
+        limit: int | None = None,
         alike: Alike | None = None,
     ) -> Candidates:
         return await _kept(self._inner.candidates(run, terms, reach=reach, limit=limit, alike=alike))

@@ -31,16 +31,23 @@ def test_it_is_the_cosine_by_whole_numbers(vectors: list[list[int]], asked: list
     assert likeness(given_ones, packed(asked)) == expected, "to the last bit"
 
 
+@pytest.mark.parametrize("times", [1, 16], ids=["of 12 numbers", "of 192, by eight bytes"])
 @given(many, rows, st.integers(0, 12))
 def test_the_first_look_takes_those_whose_signs_agree(
-    vectors: list[list[int]], asked: list[int], limit: int
+    times: int, vectors: list[list[int]], asked: list[int], limit: int
 ) -> None:
+    vectors, asked = [vector * times for vector in vectors], asked * times
+
     def apart(place: int) -> tuple[int, int]:
         pairs = zip(vectors[place], asked, strict=True)
         return sum((a > 0) != (b > 0) for a, b in pairs), place
 
     together = b"".join(signs_of(packed(vector)) for vector in vectors)
     assert agreeing(together, packed(asked), limit) == sorted(sorted(range(len(vectors)), key=apart)[:limit])
+
+
+def test_nothing_is_like_what_has_no_direction() -> None:
+    assert likeness({}, b"abc") == likeness({1: b"abc"}, bytes(3)) == likeness({1: b""}, b"") == {}
 
 
 def test_vectors_of_another_length_are_refused() -> None:

@@ -178,9 +178,28 @@ def test_damaged_vectors_have_the_index_made_anew_with_one_warning(tmp_path: Pat
     asyncio.run(on_file(path, work))
 
 
+def test_vectors_that_fail_are_warned_of_once_and_words_alone_rank() -> None:
+    class Failing(Counted):
+        def of(self, text: str) -> bytes:
+            raise RuntimeError("the table is gone")
+
+    async def main(ground: Desk) -> None:
+        seen: list[list[str]] = []
+        await talk(ground, Failing(), seen)
+        assert await ground.whats(RUN, Recalled), "words find what they find"
+        warned = [each for each in await ground.whats(RUN, Warned) if "vectors" in each.what]
+        assert [each.what for each in warned] == ["vectors unusable"]
+        assert "RuntimeError: the table is gone" in warned[0].detail
+        await ground.check(RUN)
+
+    run_async(main)
+
+
 def test_an_agent_takes_only_what_makes_vectors() -> None:
     with pytest.raises(AgentMistake, match="static_vectors"):
         agent([], **VALUES, vectors="a/folder")
+    with pytest.raises(AgentMistake, match="static_vectors"):
+        agent([], **VALUES, vectors=Counted(7))  # type: ignore[arg-type]
     one = declare(agent([], **VALUES, vectors=Counted())).entry
     two = declare(agent([], **VALUES, vectors=Counted("others"))).entry
     none = declare(agent([], **VALUES)).entry

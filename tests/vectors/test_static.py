@@ -184,6 +184,16 @@ def test_h14_a_folder_that_does_not_fit_gets_one_sentence(
     assert str(fault.value).endswith(".")
 
 
+def test_a_tokenizer_whose_numbers_have_gaps_has_to_fit_by_its_greatest(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "v", {"t": ROW[:3]}, ("[UNK]", "boat", "salt"))
+    words = folder / "tokenizer.json"
+    told = json.loads(words.read_text())
+    told["model"]["vocab"]["salt"] = 9
+    words.write_text(json.dumps(told))
+    with pytest.raises(BadInput, match="3 rows and the tokenizer beside it 10 tokens"):
+        static_vectors(folder)
+
+
 @pytest.mark.parametrize("package", ["numpy", "safetensors", "tokenizers"])
 def test_without_the_extra_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str

@@ -137,7 +137,10 @@ class Agent:
             )
         for tokens in (self.recall_room.point, self.recall_room.whole_set):
             check_number("What recall may bring back, in tokens,", tokens, least=0)
-        if self.vectors is not None and not callable(getattr(self.vectors, "of", None)):
+        if self.vectors is not None and not (
+            callable(getattr(self.vectors, "of", None))
+            and isinstance(getattr(self.vectors, "name", None), str)
+        ):
             raise AgentMistake(
                 f"The vectors of agent {self.name!r} are {self.vectors!r:.60}: give "
                 "shiftbook.static_vectors(FOLDER), or leave them out."

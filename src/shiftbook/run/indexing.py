@@ -55,7 +55,8 @@ LEFT_ALONE_MAX = 1_024
 UNUSABLE = "search index unusable"
 USABLE = "search index usable again"
 MADE_ANEW = "search index made anew"
-"""The names of the three warnings."""
+NO_VECTORS = "vectors unusable"
+"""The names of the warnings."""
 
 T = TypeVar("T")
 
@@ -66,6 +67,10 @@ class IndexLost(Exception):
     def __init__(self, why: str, *, is_damaged: bool = False) -> None:
         super().__init__(why)
         self.is_damaged = is_damaged
+
+
+class VectorsLost(Exception):
+    """What makes vectors failed; the message says how."""
 
 
 class Opens(Protocol):
@@ -89,7 +94,8 @@ class RunIndex:
         opens: Opens = open_index,
     ) -> None:
         self._store, self._run, self._warn, self._opens = store, run, warn, opens
-        self._is_wanted, self._vectors = is_wanted, vectors
+        self._is_wanted = is_wanted
+        self._vectors = None if vectors is None else _GuardedVectors(vectors)
         self._index: _Guarded | None = None
         self._has_none = False
         """There is nothing to be opened (any more)."""
@@ -163,6 +169,9 @@ class RunIndex:
             try:
                 index = self._opened()
                 found = otherwise if index is None else await ask(index)
+            except VectorsLost as fault:
+                self._lose_vectors(fault)
+                return await self._asked(ask, otherwise)
             except IndexLost as fault:
                 if not fault.is_damaged or self._was_damaged:
                     raise
@@ -176,6 +185,11 @@ class RunIndex:
             self._is_lost = False
             self._warn(USABLE, "What was written meanwhile is taken in, and older entries are brought back.")
         return found
+
+    def _lose_vectors(self, fault: VectorsLost) -> None:
+        self._vectors = None
+        log.warning("run %s goes on without vectors: %s", self._run, fault)
+        self._warn(NO_VECTORS, f"The agent's vectors failed, so recall ranks by words alone: {fault}")
 
     async def _made_anew(self, fault: IndexLost) -> None:
         self._was_damaged, self._looked_at = True, 0
@@ -228,6 +242,20 @@ class RunIndex:
             UNUSABLE,
             f"The search index cannot be used, so nothing is brought back by itself until it is: {fault}",
         )
+
+
+class _GuardedVectors:
+    """Vectors whose failures are told apart: who made them is not known here."""
+
+    def __init__(self, inner: Vectors) -> None:
+        self._inner = inner
+        self.name = inner.name
+
+    def of(self, text: str) -> bytes:
+        try:
+            return self._inner.of(text)
+        except Exception as fault:  # noqa: BLE001 - an author's code may raise anything at all
+            raise VectorsLost(f"{type(fault).__name__}: {fault}"[:200]) from None
 
 
 class _Guarded:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from shiftbook.clock import SystemClock
 from shiftbook.entries import What
-from shiftbook.errors import StoreError, StoreUnusable
+from shiftbook.errors import Damaged, StoreError, StoreUnusable
 from shiftbook.journal import index_search, postgres_index
 from shiftbook.journal.index import Candidates, fill
 from shiftbook.journal.open import open_store
@@ -225,6 +225,21 @@ async def test_a_search_is_a_bounded_number_of_statements(monkeypatch: pytest.Mo
             await fill(index, store, "run", limit)
             assert len([each for each in asked if "search_" in each]) == 8, "a batch, however long"
             await index.drop("run")
+
+
+@in_loop
+async def test_a_row_of_another_length_is_damage_and_said_so() -> None:
+    async with book("postgres", *THINGS) as store:
+        index = index_of(store)
+        await filled(index, store)
+        assert isinstance(store, PostgresStore)
+
+        async def cut(database: Database) -> int:
+            return await database.run("UPDATE shiftbook.search_postings SET units = '\\x010203'::bytea")
+
+        await store.connections.run(cut)
+        with pytest.raises(Damaged, match="search index"):
+            await index.candidates("run", list(question("kite").terms), reach=1)
 
 
 @in_loop

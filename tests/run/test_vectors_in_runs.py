@@ -195,6 +195,22 @@ def test_vectors_that_fail_are_warned_of_once_and_words_alone_rank() -> None:
     run_async(main)
 
 
+@pytest.mark.parametrize("gives", [b"", b"short", [1, 2], None])
+def test_vectors_of_another_shape_are_no_damage_of_the_index(gives: Any) -> None:
+    class Odd(Counted):
+        def of(self, text: str) -> bytes:
+            made = super().of(text)
+            return made if len(self.made) < 10 else gives
+
+    async def main(ground: Desk) -> None:
+        await talk(ground, Odd(), [])
+        warned = [each.what for each in await ground.whats(RUN, Warned)]
+        assert [what for what in warned if "index" in what or "vectors" in what] == ["vectors unusable"]
+        await ground.check(RUN)
+
+    run_async(main)
+
+
 def test_an_agent_takes_only_what_makes_vectors() -> None:
     with pytest.raises(AgentMistake, match="static_vectors"):
         agent([], **VALUES, vectors="a/folder")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from shiftbook.errors import Damaged
 from shiftbook.journal import postgres_vectors
 from shiftbook.journal.index import Alike, Candidates, Covered, Lacking
 from shiftbook.journal.index_search import (
@@ -275,6 +276,8 @@ async def _units_of(
     found: dict[tuple[int, int], dict[int, int]] = {}
     for term, side, packed in rows:
         units = found.setdefault((term, side), {})
+        if len(packed) % 8:
+            raise Damaged("A row of the search index is not of the length that was put in.")
         values = struct.unpack(f"<{len(packed) // 4}I", packed)
         for unit, count in zip(values[-2::-2], values[::-2], strict=True):
             if len(units) < limits[term, side]:

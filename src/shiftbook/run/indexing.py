@@ -245,17 +245,23 @@ class RunIndex:
 
 
 class _GuardedVectors:
-    """Vectors whose failures are told apart: who made them is not known here."""
+    """Vectors whose failures are told apart: who made them is not known here. One that is no bytes, or not as
+    long as the others, is a failure too: in the index it would look like damage."""
 
     def __init__(self, inner: Vectors) -> None:
         self._inner = inner
+        self._length = 0
         self.name = inner.name
 
     def of(self, text: str) -> bytes:
         try:
-            return self._inner.of(text)
+            vector: object = self._inner.of(text)
         except Exception as fault:  # noqa: BLE001 - an author's code may raise anything at all
             raise VectorsLost(f"{type(fault).__name__}: {fault}"[:200]) from None
+        if not isinstance(vector, bytes) or not vector or len(vector) != (self._length or len(vector)):
+            raise VectorsLost(f"{vector!r:.60} is no vector of bytes as long as the others.")
+        self._length = len(vector)
+        return vector
 
 
 class _Guarded:

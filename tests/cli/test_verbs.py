@@ -124,6 +124,14 @@ def test_runs_lists_the_newest_first(shop: Path) -> None:
     assert table[1].split()[:2] == ["new1", "waiting"]
 
 
+def test_show_counts_as_the_other_verbs_do(shop: Path) -> None:
+    run(shop, "run", "agent.py:shop", "--cap", "20000", "--message", "tea " * 1_000)
+    shown = run(shop, "show", "--last").out
+    assert "cap 20,000, 1 tool\n" in shown
+    asked = run(shop, "prompt", "--last", "--turn", "1").err
+    assert asked.split(": ")[1].split(" of ")[0] in shown
+
+
 def test_show_prints_an_entry_whole(shop: Path) -> None:
     run(shop, "run", "agent.py:shop", "line one\n" + "x" * 5_000 + " end")
     assert run(shop, "show", "--last", "--json").lines[2]["position"] == 3

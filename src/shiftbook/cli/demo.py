@@ -11,7 +11,7 @@ import typer
 
 from shiftbook.cli.options import Json, Verbose
 from shiftbook.cli.output import data, note, table
-from shiftbook.cli.words import quoted
+from shiftbook.cli.words import ours
 from shiftbook.demo.show import HOLDS, Outcome, show
 from shiftbook.errors import BadInput
 
@@ -82,10 +82,12 @@ def _tell(outcome: Outcome, json: bool) -> None:
 def _next(outcome: Outcome) -> None:
     place = ("--db", str(outcome.db))
     note("What to try next:")
-    for words, why in (
+    steps = (
         (("show", outcome.run, *place), "every entry, the kills included"),
         (("prompt", outcome.run, "--turn", "60", *place), "what the model saw in turn 60, to the letter"),
         (("verify", outcome.run, *place), "the record checks, to the byte"),
         (("init",), "an agent of your own to start from"),
-    ):
-        note(f"  {quoted('shiftbook', *words):<58} {why}")
+    )
+    wide = max(len(ours(*words)) for words, _ in steps)
+    for words, why in steps:
+        note(f"  {ours(*words):<{wide}}    {why}")

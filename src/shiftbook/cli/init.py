@@ -10,7 +10,7 @@ import typer
 
 from shiftbook.cli.options import Verbose
 from shiftbook.cli.output import line, note
-from shiftbook.cli.words import quoted
+from shiftbook.cli.words import ours
 from shiftbook.errors import BadInput
 
 AGENT_FILE = "agent.py"
@@ -32,4 +32,4 @@ def command(
     except OSError as fault:
         raise BadInput(f"{target} cannot be written ({fault.strerror}): name a folder that can be.") from None
     line(str(target))
-    note("Run it: " + quoted("shiftbook", "run", f"{target}:shop", "Order 3 boxes of tea."))
+    note("Run it: " + ours("run", f"{target}:shop", "Order 3 boxes of tea."))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shiftbook.cli.drive import EXIT_CODES, INTERRUPTED, drive
 from shiftbook.cli.live import Live
 from shiftbook.cli.output import data, line
-from shiftbook.cli.words import count, quoted, without_password
+from shiftbook.cli.words import count, ours, without_password
 from shiftbook.journal.promises import Store
 from shiftbook.messages import Json
 from shiftbook.run.loop import Run
@@ -67,10 +67,10 @@ def _told(figures: RunFigures, rested: bool) -> str:
 
 def _hint(figures: RunFigures, rested: bool, db: str | None) -> str:
     place = [] if db is None else ["--db", without_password(db)]
-    again = quoted("shiftbook", "resume", figures["run"], *place)
+    again = ours("resume", figures["run"], *place)
     state = figures["state"] if rested else "running"
     if state == "waiting":
-        send = quoted("shiftbook", "send", figures["run"], "TEXT", *place)
+        send = ours("send", figures["run"], "TEXT", *place)
         return f"It waits for a person: {send} and then {again}"
     if state == "limited":
         raised = "raise it (the cap by --cap, any other in the agent's Limits)"

@@ -12,7 +12,7 @@ from shiftbook.cli.messages import message_of
 from shiftbook.cli.options import Db, Json, Last, Verbose
 from shiftbook.cli.output import data, note
 from shiftbook.cli.places import journal, run_meant
-from shiftbook.cli.words import quoted, without_password
+from shiftbook.cli.words import ours, without_password
 from shiftbook.errors import BadInput
 from shiftbook.run.mail import post, post_rule
 from shiftbook.workers.entering import Waking
@@ -95,7 +95,7 @@ async def _send(run: str | None, last: bool, sent: Sent, db: str | None, json: b
         note(f"Sent to run {name}; a worker takes it in.")
     elif lease.holder is None:
         place = [] if db is None else ["--db", without_password(db)]
-        again = quoted("shiftbook", "resume", name, *place)
+        again = ours("resume", name, *place)
         note(f"Sent to run {name}, which nobody has at work now: {again}")
     else:
         note(f"Sent to run {name}; {lease.holder} takes it in at its next boundary.")

@@ -5,8 +5,12 @@ Control characters, directional marks and lone surrogates are shown as escapes; 
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
+import sys
+from pathlib import Path
 
 _STEERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -63,6 +67,14 @@ def masked(text: str) -> str:
     return _PASSWORD_BEHIND.sub("", shown) if ":/" in shown else shown
 
 
-def quoted(*words: str) -> str:
-    """A command line that a person can copy."""
-    return shlex.join(words)
+def ours(*words: str) -> str:
+    """A command line of this program that a person can copy into the shell that it was called from."""
+    return shlex.join((_called(sys.argv[0]), *words))
+
+
+def _called(path: str) -> str:
+    """The path that was typed, where the bare name would find nothing or another program."""
+    if Path(path).name != "shiftbook" or os.sep not in path:
+        return "shiftbook"
+    found = shutil.which("shiftbook")
+    return "shiftbook" if found is not None and Path(found).resolve() == Path(path).resolve() else path

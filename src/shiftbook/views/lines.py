@@ -77,7 +77,8 @@ def _of_the_run(what: What) -> str | None:
         case RunOpened(agent=agent, tags=tags):
             return " ".join([agent, *(f"#{tag}" for tag in tags)])
         case AgentDeclared(model=model, policy=policy, cap=cap, contracts=contracts):
-            return f"model {model}, policy {policy}, cap {cap}, {len(contracts)} tools"
+            tools = "1 tool" if len(contracts) == 1 else f"{len(contracts)} tools"
+            return f"model {model}, policy {policy}, cap {cap:,}, {tools}"
         case PersonSaid(content=content, author=author):
             return content_words(content) if author == "person" else f"({author}) {content_words(content)}"
         case RuleSet(key=key, text=text, withdrawn=withdrawn):
@@ -85,7 +86,7 @@ def _of_the_run(what: What) -> str | None:
         case EpochOpened(epoch=epoch, reason=reason):
             return f"prompt epoch {epoch}: {reason}"
         case ModelAsked(turn=turn, tokens=tokens, meter=meter):
-            return f"turn {turn}, {'at most ' if meter == 'bytes' else ''}{tokens} tokens"
+            return f"turn {turn}, {'at most ' if meter == 'bytes' else ''}{tokens:,} tokens"
         case ModelFailed(turn=turn, attempt=attempt, error=error, retry_at_ms=retry_at):
             return (
                 f"turn {turn}, attempt {attempt}: {error}{'' if retry_at is None else ' (to be tried again)'}"

@@ -70,15 +70,31 @@ def agents_length(source: Source) -> Findings:
 @rule(
     "*.md",
     why="a reader follows links",
-    bad="[see](nowhere.md)",
-    good="[see](../LICENSE#top) [out](https://example.com)",
+    bad=["[see](nowhere.md)", "[see](../README.md#nowhere-there)", "# Here\n\n[see](#there)"],
+    good="# See `it`: here\n\n[see](../LICENSE#top) [out](https://example.com#x) [it](#see-it-here) "
+    "[all](../README.md#shiftbook)",
     at="docs/page.md",
 )
 def links_resolve(source: Source) -> Findings:
+    here = ROOT / source.path
     for number, line in enumerate(source.lines, 1):
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", line):
-            if not re.match(r"\w+:", target) and not (ROOT / source.path).parent.joinpath(target).exists():
+        for target, heading in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", line):
+            page = here.parent / target
+            if re.match(r"\w+:", target):
+                continue
+            if target and not page.exists():
                 yield number, f"no such file: {target}"
+            elif heading and (not target or page.suffix == ".md"):
+                text = page.read_text(encoding="utf-8") if target else source.text
+                if heading not in _headings(text):
+                    yield number, f"no such heading: {target}#{heading}"
+
+
+def _headings(text: str) -> set[str]:
+    """The headings of a page as a link names them: small letters, no signs, dashes for spaces."""
+    lines = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL).splitlines()
+    names = (line.lstrip("#").strip().lower() for line in lines if re.match(r"#+ ", line))
+    return {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", name)) for name in names}
 
 
 @rule(

@@ -56,6 +56,17 @@ def test_an_unknown_run(kept: Path, words: list[str]) -> None:
     assert contents(kept) == before
 
 
+def test_a_missing_agent_is_answered_with_what_the_verb_can_do(kept: Path) -> None:
+    (kept / "torn.py").write_text("raise OSError('no shelf')", encoding="utf-8")
+    for reference, advice in (
+        ("none.py:shop", "(`resume` takes that by --agent)"),
+        ("torn.py:shop", "Mend it"),
+    ):
+        told = run(kept, "run", reference, "Hi")
+        refused(told, 3, advice)
+        assert "--agent" not in told.err.replace("(`resume` takes that by --agent)", "")
+
+
 def test_a_prefix_that_fits_two_runs(kept: Path) -> None:
     run(kept, "run", "agent.py:shop", "How much tea?", "--run-id", "tea2")
     refused(run(kept, "show", "tea"), 2, "tea")

@@ -96,7 +96,7 @@ def _named(reference: str) -> object:
     except (Exception, SystemExit) as fault:  # an author's module may raise anything at all
         told = f"{type(fault).__name__}: {fault}".rstrip(": ").rstrip(".")
         raise AgentUnusable(
-            f"The agent {reference} cannot be imported: {told}. Mend it, or name another with --agent."
+            f"The agent {reference} cannot be imported: {told}. Mend it, or name another."
         ) from fault
     if not hasattr(module, name):
         raise AgentUnusable(f"There is no {name!r} in {place}: name the variable that holds the agent.")
@@ -107,7 +107,8 @@ def _file(path: Path) -> ModuleType:
     """A module from a file; its own folder can be imported from, as when Python runs a script."""
     if not path.is_file():
         raise AgentUnusable(
-            f"There is no file {path} here: go to the folder where the agent is, or name it with --agent."
+            f"There is no file {path} here: go to the folder where the agent is, or write the path to it "
+            "(`resume` takes that by --agent)."
         )
     file = path.resolve()
     if (loaded := sys.modules.get(file.stem)) is not None and getattr(loaded, "__file__", None) == str(file):

@@ -47,7 +47,7 @@ REFUSED = {
     "fixed": (None, -1, float("nan"), "5"),
     "recall_point": (-1, float("nan"), "5"),
     "recall_set": (-1, "5"),
-    "book_tools": ("note", 5, ["nothing"]),
+    "book_tools": ("nothing", 5, ["nothing"]),
     "parameters": (None, [], "x"),
     "limits": (None, {}, 5),
     "redact": (5, "x"),

@@ -166,7 +166,7 @@ class Agent:
                 raise AgentMistake(f"The fallback holds {each!r:.60}: give providers, as for the model.")
         if not all(isinstance(word, str) for rule in self.rules.items() for word in rule):
             raise AgentMistake("The rules of an agent are texts by keys that are texts.")
-        if isinstance(self.book_tools, str) or not isinstance(self.book_tools, bool | Sequence | None):
+        if not isinstance(self.book_tools, bool | Sequence | None):
             raise AgentMistake(
                 f"The book_tools of an agent are {self.book_tools!r:.60}: give True, False or a list."
             )
